@@ -76,9 +76,7 @@ class Index:
 
     @cached_property
     def slow(self) -> reference.Index:
-        texts = {str(at): one.text for at, one in enumerate(self.chunks)}
-        words = {name: reference.words_in(text) for name, text in texts.items()}
-        return reference.Index(words, {name: len(text) for name, text in texts.items()})
+        return reference.Index({str(at): one.text for at, one in enumerate(self.chunks)})
 
 
 class Label(NamedTuple):
@@ -147,13 +145,10 @@ def dataset_of(labels: Iterable[Label]) -> Dataset:
 
 def expected(label: Label, old: Index, new: Index) -> reference.Standing:
     """Return what the slow search finds."""
-    words = reference.words_in(label.text or old.chunks[int(label.ids[0])].text)
-    homes = label.ids
-    if not homes:
-        found = reference.standing(words, {}, old.slow)
-        homes = found.new
-    chunks = {one: old.slow.chunks[one] for one in homes}
-    return reference.standing(words, chunks, new.slow)
+    text = label.text or old.chunks[int(label.ids[0])].text
+    homes = label.ids or reference.standing(text, {}, old.slow).new
+    chunks = {one: old.slow.texts[one] for one in homes}
+    return reference.standing(text, chunks, new.slow)
 
 
 def differences(

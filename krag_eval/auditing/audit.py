@@ -516,7 +516,7 @@ class Held(NamedTuple):
         by: The chunks that hold enough of it alone, each with the share that it holds.
         otherwise: Those that would, and say otherwise.
         uncounted: All that say otherwise, however much they hold.
-        pieces: All others, where no chunk alone holds enough and together they do.
+        pieces: All others that have pieces of it.
     """
 
     tokens: int
@@ -631,7 +631,7 @@ class Reader:
         found = {place: Held(n, {}, {}, {}, {}) for place, n in zip(places, together, strict=True)}
         near = np.flatnonzero(similarity >= matcher.threshold)
         others = without.pairs[without.share >= matcher.threshold]
-        pieces = np.flatnonzero(similarity * matcher.union)
+        pieces = np.flatnonzero(similarity)
         sides = {"by": near, "otherwise": others, "uncounted": without.pairs, "pieces": pieces}
         similarity[without.pairs] = without.share
         for side, pairs in sides.items():
@@ -643,7 +643,7 @@ class Reader:
         for truth, _since, rank, start, stop in edges:
             query, text = places[truth]
             of_text, chunk = found[query, text], documents[query][rank - 1]
-            if matcher.union and chunk not in of_text.uncounted:
+            if chunk not in of_text.uncounted:
                 of_text.pieces.setdefault(chunk, (stop - start) / self.size(text))
         return found
 

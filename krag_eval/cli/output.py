@@ -293,6 +293,10 @@ def waterfall_of(found: Diagnosis) -> pd.DataFrame:
     return by_class.loc[[*found.waterfall().index]].reset_index()
 
 
+# What is told of a passage that is not in the index.
+_MISSING = ("query", "position", "item", "looked_for", "nearest_chunk", "nearest_text")
+
+
 def diagnosed(found: Diagnosis) -> dict[str, Any]:
     """Return what a diagnosis found, as an entry of a JSON object."""
     return {
@@ -302,6 +306,11 @@ def diagnosed(found: Diagnosis) -> dict[str, Any]:
         "looked_up": None if found.looked_up is None else found.looked_up._asdict(),
         "classes": records_of(waterfall_of(found)),
         "counts": found.counts,
+        "not_in_index": [
+            {name: getattr(item, name) for name in _MISSING}
+            for item in found.items
+            if item.looked_for
+        ],
     }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import count, groupby, pairwise
+from itertools import count, groupby, pairwise, starmap
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, get_args
 
@@ -60,6 +60,7 @@ from krag_eval.core.matching.spans import SpanMatcher, span_of
 from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.core.results.evidence import Evidence, Texts
 from krag_eval.core.scoring.relevance import Relevance, RelevanceTogether
+from krag_eval.core.text import Excerpt, agreement, fitted
 from krag_eval.diagnosis import diagnosis
 from krag_eval.diagnosis.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 
@@ -97,6 +98,11 @@ _LETTERS, _BLOCK = 15, 1 << 22
 _MOST_WORDS, _COMPARED = 0.5, 20
 # Up to so many texts, all are looked for; of more, the others only if the first do not suffice.
 _MANY = 2_000
+# Pairs of chunks, one behind the other, of which it is seen how far they overlap.
+_OVERLAPS = 200
+# Columns of a text that is told.
+_WIDTH = 100
+_HANGUL, _PARTICLES = re.compile("[가-힣]+"), frozenset("은는이가을를에의도와과로만")
 _NO_LETTER = re.compile(r"[\W_]+")
 _NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -167,11 +173,63 @@ class Index:
         common = np.bincount(pairs % len(often), minlength=len(often)) > len(tokens) / 2
         return {word for word, number in numbers.items() if common[number]}
 
-    def _overlap(self, question: str, chunk: int) -> float | None:
-        """Return the share of a question's words that a chunk has; common words do not count."""
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        """The median number of characters of the distinct texts, and of those that overlap."""
+        texts = [*self._texts]
+        pairs = [*pairwise(texts)][:: max(1, len(texts) // _OVERLAPS)]
+        overlaps = [*starmap(_overlap, pairs)]
+        return int(np.median([*map(len, texts)])), int(np.median(overlaps or [0]))
+
+    def _overlaps(self, question: str, chunk: int) -> tuple[float, float] | None:
+        """Return the share of a question's words that a chunk has, and has just so.
+
+        Common words do not count, nor do particles and endings of Korean.
+        """
         words = {*word_tokens(question)} - self._common
         held = {*word_tokens(text_of(self.documents[chunk]))}
-        return len(words & held) / len(words) if words and held else None
+        if not words or not held:
+            return None
+        stems = {stem for word in held for stem in _stems(word)}
+        alike = sum(not stems.isdisjoint(_stems(word)) for word in words)
+        return alike / len(words), len(words & held) / len(words)
+
+    def _nearest(self, passages: Mapping[int, str]) -> dict[int, int]:
+        """Return for passages the chunk that has most of their words; common ones do not count."""
+        tokens, _, numbers = self._tokens(word_tokens)
+        having = defaultdict[str, list[int]](list)
+        for word, number in numbers.items():
+            for stem in () if word in self._common else _stems(word):
+                having[stem].append(number)
+        of_text = np.repeat(np.arange(len(tokens)), tokens.sizes)
+        nearest, first = dict[int, int](), [*self._texts.values()]
+        for place, passage in passages.items():
+            stems = {stem for word in {*word_tokens(passage)} for stem in _stems(word)}
+            wanted = [number for stem in stems for number in having.get(stem, ())]
+            there = np.isin(tokens.flat, wanted)
+            pairs = np.unique(of_text[there] * len(numbers) + tokens.flat[there])
+            counts = np.bincount(pairs // len(numbers), minlength=1)
+            if counts.any():
+                nearest[place] = first[int(counts.argmax())]
+        return nearest
+
+
+def _overlap(one: str, other: str) -> int:
+    """Return how many characters one text ends with and another begins with."""
+    sizes = range(min(len(one), len(other)) - 1, 0, -1)
+    return next((size for size in sizes if one.endswith(other[:size])), 0)
+
+
+def _stems(word: str) -> set[str]:
+    """Return what a word may share with another one: itself, or in Korean how it begins.
+
+    >>> sorted(_stems("대출기간은")), sorted(_stems("문을")), _stems("loans")
+    (['대출', '대출기간'], ['문'], {'loans'})
+    """
+    if not _HANGUL.fullmatch(word):
+        return {word}
+    stem = word[:-1] if len(word) > 1 and word[-1] in _PARTICLES else word
+    return {stem, stem[:2]} if len(stem) > 1 else {stem}
 
 
 def diagnosed(
@@ -218,9 +276,10 @@ def diagnosed(
         looked.check(foreign_index)
     case.take_lists(deeper, depth)
     case.take_lost(most_pairs)
-    words = None
+    words = sizes = None
     if index is not None and case.lost and case.has_texts:
         words = int(np.median(index._tokens(word_tokens)[0].sizes))
+        sizes = index._sizes
     return Diagnosis(
         tuple(case.items(source_key)),
         k,
@@ -234,6 +293,7 @@ def diagnosed(
         looked,
         of or {},
         isinstance(case.matcher, CoverageMatcher) and case.matcher.is_guarded,
+        *(sizes or ()),
     )
 
 
@@ -575,17 +635,18 @@ class _Case:
             in zip(self.places, columns, strict=True)
         ]  # fmt: skip
         repeats = self._repeats(items) if self.texts is not None else {}
-        letters = self._letters(items)
+        letters, nearest = self._letters(items), self._nearest(items)
         for place, item in enumerate(items):
             if place in self.lost:
                 flags = repeats.get(item.position)
                 item = replace(
                     item,
-                    query_overlap=self._overlap(item),
+                    **self._overlap(item),
                     right_source=self._right_source(place, item, source_key),
                     repeats_above=None if flags is None else sum(flags[: self._above(item)]),
                     letters=letters.get(place),
                     **self._otherwise(place, item),
+                    **nearest.get(place, {}),
                 )
             yield item
 
@@ -599,11 +660,33 @@ class _Case:
         limit = int(self.limit[query])
         return [*self.texts.documents(query)[:limit], *self.lists.get(query, ())[limit:]][:n]
 
-    def _overlap(self, item: DiagnosedItem) -> float | None:
+    def _overlap(self, item: DiagnosedItem) -> dict[str, Any]:
+        """Return how much of a question's words the best chunk of an item has."""
         known = item.chunk is not None and isinstance(item.query, str) and self.has_texts
         if self.index is None or not known or item.cause == "not_in_index":
-            return None
-        return self.index._overlap(str(item.query), int(item.chunk or 0))
+            return {}
+        overlaps = self.index._overlaps(str(item.query), int(item.chunk or 0))
+        return dict(zip(("query_overlap", "same_words"), overlaps or (), strict=False))
+
+    def _nearest(self, items: Sequence[DiagnosedItem]) -> dict[int, dict[str, Any]]:
+        """Return what was looked for and is not in the index, and what comes nearest to it."""
+        missing = {place: max(map(text_of, self.alternatives(place)), key=len)
+                   for place in self.lost if items[place].cause == "not_in_index"}  # fmt: skip
+        if not missing or self.index is None or not self.has_texts:
+            return {}
+        best = {place: items[place].chunk for place in missing}
+        by_words = self.index._nearest({at: missing[at] for at, chunk in best.items()
+                                        if chunk is None})  # fmt: skip
+        told = dict[int, dict[str, Any]]()
+        for place, passage in missing.items():
+            told[place] = {"looked_for": fitted(passage, _WIDTH)}
+            chunk = by_words.get(place, best[place])
+            if chunk is not None:
+                text = Excerpt.of(text_of(self.index.documents[chunk]), whole=True)
+                around = replace(text, spans=agreement(text.text, passage)).clipped(_WIDTH)
+                near = "".join(part for part, _marked in around)
+                told[place] |= {"nearest_chunk": chunk, "nearest_text": near}
+        return told
 
     def _otherwise(self, place: int, item: DiagnosedItem) -> dict[str, Any]:
         """Return what the best chunk says otherwise than an item, where it is lost by that."""

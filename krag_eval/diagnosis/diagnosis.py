@@ -79,7 +79,9 @@ class DiagnosedItem:
             found, those within the cutoff.
         chunk: Position of the best chunk in the index, from 0; of an item that is contradicted, of
             the chunk that holds most of it and says something else, so that its similarity is 0.
-        query_overlap: Share of the query's words that the best chunk has; 0 is a lexical gap.
+        query_overlap: Share of the query's words that the best chunk has, in Korean whatever their
+            particles and endings; 0 is a lexical gap.
+        same_words: Share of those that it has just so, as an index by words needs them.
         right_source: Whether something from its source was retrieved: the right source, and the
             wrong chunk.
         repeats_above: Documents above it that nearly repeat a better-ranked one.
@@ -88,6 +90,9 @@ class DiagnosedItem:
         differs_in: What the chunk says otherwise, if the item is contradicted: a ``"number"``,
             a ``"negation"`` or other words, ``"text"``.
         passage_says, chunk_says: What each of the two has there, as it is compared.
+        looked_for: How the passage begins, if it is not in the index.
+        nearest_chunk: Position of the chunk that has most of it then, or most of its words.
+        nearest_text: What that chunk says, around what it has of the passage.
     """
 
     query: str | int
@@ -105,14 +110,21 @@ class DiagnosedItem:
     differs_in: str | None = None
     passage_says: str | None = None
     chunk_says: str | None = None
+    same_words: float | None = None
+    looked_for: str | None = None
+    nearest_chunk: int | None = None
+    nearest_text: str | None = None
 
 
 _TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("position", "item"), "int64"),
-    **dict.fromkeys(("rank", "chunk", "repeats_above"), "Int64"),
-    **dict.fromkeys(("similarity", "together", "query_overlap", "letters"), "Float64"),
+    **dict.fromkeys(("rank", "chunk", "repeats_above", "nearest_chunk"), "Int64"),
+    **dict.fromkeys(
+        ("similarity", "together", "query_overlap", "same_words", "letters"), "Float64"
+    ),
     "right_source": "boolean",
     **dict.fromkeys(("differs_in", "passage_says", "chunk_says"), "string"),
+    **dict.fromkeys(("looked_for", "nearest_text"), "string"),
 }
 
 #: What to do with an index that has next to none of what was retrieved.
@@ -188,6 +200,9 @@ class Diagnosis(Drawn):
         depth: How deep the deeper lists go; ``None`` if there are none.
         n_chunks: Chunks of the index; ``None`` if none was given.
         chunk_words: Their median number of words; ``None`` if it was not needed.
+        chunk_characters: Their median number of characters, likewise.
+        chunk_overlap: The median number of characters that a chunk begins with and the one before
+            ends with, likewise.
         threshold: Similarity from which a chunk holds an item.
         matcher: The matcher's signature.
         union: Whether the matcher lets documents count together, so that what is found in pieces
@@ -213,6 +228,8 @@ class Diagnosis(Drawn):
     looked_up: LookedUp | None = None
     of: Mapping[str, str] = field(default_factory=dict, compare=False)
     is_guarded: bool = False
+    chunk_characters: int | None = None
+    chunk_overlap: int | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -318,7 +335,8 @@ class Diagnosis(Drawn):
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Save the diagnosis; :meth:`from_json` reads it back.
 
-        It holds labels, and of texts no more than the words that contradict each other. The
+        It holds labels, and of texts the words that contradict each other, and the beginning of
+        what is not in the index beside what comes nearest. The
         file appears complete or not at all.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,12 @@ import numpy as np
 from krag_eval.core import N_, Column, Page, SaidOtherwise, Table, _, ngettext, presents, spelled
 from krag_eval.core.display.contradictions import otherwise_in_words
 from krag_eval.diagnosis.diagnosis import Diagnosis, LookedUp, within
+
+# Passages that are not in the index and told of.
+_SHOWN = 3
+_NUMBER = re.compile(r"\d+")
+# What numbers a line: 1. or (a), 가), ②.
+_MARK = re.compile(r"\(?(?:\d{1,2}|[a-z]|[가나다라마바사아자차카타파하])[.)]|[①-⑳]|[•·-]")
 
 # What each step of the waterfall adds.
 _LABELS = {
@@ -52,7 +59,8 @@ def _page(diagnosis: Diagnosis) -> Page:
         Column(_("share"), "share"),
         Column(_("cumulative"), "cumulative"),
     ]
-    notes = _looked_up(diagnosis.looked_up).notes if diagnosis.looked_up else ()
+    looked_up = _looked_up(diagnosis.looked_up).notes if diagnosis.looked_up else ()
+    notes = [*looked_up, *_missing(diagnosis)]
     table, said, advice = Table(rows, columns, names=2), sentence(diagnosis), sentences(diagnosis)
     return Page(title, [table], [said], notes, verdict=said, advice=advice)
 
@@ -91,8 +99,8 @@ _LOST = {
         "see whether ranking or search loses them"
     ),
     "cut_apart": N_(
-        "{share} % of passages are cut apart by the splitter: chunks of {words} words; try a "
-        "larger size or overlap"
+        "{share} % of passages are cut apart by the splitter: chunks have {characters} characters "
+        "({words} words) and overlap by {overlap}; try a larger chunk_size or chunk_overlap"
     ),
     "contradicted": N_(
         "{share} % of passages are in the index in another version only: index the version "
@@ -133,37 +141,40 @@ def _facts(diagnosis: Diagnosis, cause: str, share: float) -> dict[str, Any]:
     """Return the numbers in what is said of a cause."""
     items = [item for item in diagnosis.items if item.cause == cause]
     ranks = [item.rank for item in items if item.rank is not None]
-    said = [(one.differs_in, one.passage_says or "", one.chunk_says or "") for one in items]
-    told = [otherwise_in_words(SaidOtherwise(kind, *sides)) for kind, *sides in said if kind]
+    said = [SaidOtherwise(one.differs_in, one.passage_says or "", one.chunk_says or "")
+            for one in items if one.differs_in]  # fmt: skip
+    written = [one for one in said if _is_format(one)]
+    told = [otherwise_in_words(one) for one in written or said]
     return {
         "share": _percent(share),
         "within": within(diagnosis.k),
         "n": len(items),
         "depth": diagnosis.depth,
         "words": diagnosis.chunk_words,
+        "characters": diagnosis.chunk_characters,
+        "overlap": diagnosis.chunk_overlap,
         "rank": int(np.median(ranks)) if ranks else None,
         "repeats": sum(bool(item.repeats_above) for item in items),
         "gaps": sum(item.query_overlap == 0 for item in items),
+        "stems": sum(item.same_words == 0 and bool(item.query_overlap) for item in items),
         "parsed": sum((item.letters or 0.0) >= diagnosis.threshold for item in items),
         "said": told[0] if told else "",
+        "formats": len(written),
+        "reworded": sum(one.kind == "text" for one in said),
     }
 
 
 def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
     """Return what to say of a cause."""
-    if cause == "cut_apart" and not facts["words"]:
+    if cause == "not_in_index":
+        return _told_of_missing(facts, knows_words=knows_words)
+    if cause == "contradicted":
+        return _told_of_versions(facts)
+    if cause == "not_retrieved":
+        return _told_of_gaps(facts)
+    if cause == "cut_apart" and facts["characters"] is None:
         return _(
             "{share} % of passages are cut apart by the splitter: try larger chunks or more overlap"
-        )
-    if cause == "not_in_index" and facts["parsed"] * 2 > facts["n"]:
-        if knows_words:
-            return _(
-                "{share} % of passages are not in the index as they are written, though the "
-                "letters of {parsed} of {n} are: look at parsing, spaces and hyphens"
-            )
-        return _(
-            "{share} % of passages match no chunk of the index, though the letters of {parsed} of "
-            "{n} are in it: where chunks are cut elsewhere, only the matcher coverage can tell why"
         )
     told = _(_LOST[cause])
     if cause == "ranked_too_low" and facts["n"] == 1:
@@ -175,13 +186,84 @@ def _told_of(cause: str, facts: Mapping[str, Any], *, knows_words: bool) -> str:
             "; {repeats} of them stand below near-repeats, drop those first",
             facts["repeats"],
         )
-    if cause == "not_retrieved" and facts["gaps"]:
-        told += _("; {gaps} of {n} share no word with their question")
-    if cause == "contradicted" and facts["said"]:
-        told += _("; in one case, {said}")
-    if cause == "not_in_index" and facts["parsed"]:
-        told += _(" (the letters of {parsed} are: look at parsing)")
     return told
+
+
+def _told_of_missing(facts: Mapping[str, Any], *, knows_words: bool) -> str:
+    """Return what to say of passages that are not in the index."""
+    if facts["parsed"] * 2 <= facts["n"]:
+        letters = _(" (the letters of {parsed} are: look at parsing)") if facts["parsed"] else ""
+        return _(_LOST["not_in_index"]) + letters
+    if knows_words:
+        return _(
+            "{share} % of passages are not in the index as they are written, though the "
+            "letters of {parsed} of {n} are: look at parsing, spaces and hyphens"
+        )
+    return _(
+        "{share} % of passages match no chunk of the index, though the letters of {parsed} of "
+        "{n} are in it: where chunks are cut elsewhere, only the matcher coverage can tell why"
+    )
+
+
+def _told_of_versions(facts: Mapping[str, Any]) -> str:
+    """Return what to say of passages in whose place chunks have something else."""
+    told = _(_LOST["contradicted"])
+    if facts["formats"]:
+        told = _(
+            "{share} % of passages are not in the index as they are written; {formats} of {n} may "
+            "differ in format alone, as a date, a time or a number of a list: compare both before "
+            "anything is indexed or corrected"
+        )
+    elif facts["reworded"] == facts["n"]:
+        told = _(
+            "{share} % of passages are in the index with other words in their place: correct the "
+            "ground truth, or index the passage; if the ground truth is rewritten, evaluate with "
+            "coverage(guard=numbers) or a judge"
+        )
+    return told + (_("; in one case, {said}") if facts["said"] else "")
+
+
+def _told_of_gaps(facts: Mapping[str, Any]) -> str:
+    """Return what to say of passages that no search brought."""
+    told = _(_LOST["not_retrieved"])
+    if facts["gaps"]:
+        told += _("; {gaps} of {n} share no word with their question")
+    if facts["stems"]:
+        told += _(
+            "; {stems} of {n} share stems of words with their question and no word as it is "
+            "written: in Korean, index morphemes (Kiwi) for keyword search"
+        )
+    return told
+
+
+def _is_format(said: SaidOtherwise) -> bool:
+    """Return whether two texts may say the same in two formats: a date, a time, a list's number.
+
+    >>> _is_format(SaidOtherwise("number", "05/03/24", "2024-03-05"))
+    True
+    >>> _is_format(SaidOtherwise("number", "21", "28"))
+    False
+    """
+    sides = [_NUMBER.findall(one) for one in said[1:]]
+    values = [sorted(int(one) % 2000 if len(one) == 4 else int(one) for one in side)
+              for side in sides]  # fmt: skip
+    is_mark = any(_MARK.fullmatch(one.strip()) for one in said[1:] if one.strip())
+    return is_mark or (len(values[0]) > 1 and values[0] == values[1])
+
+
+def _missing(diagnosis: Diagnosis) -> list[str]:
+    """Say what was looked for and is not in the index, and what comes nearest to it."""
+    items = [item for item in diagnosis.items if item.looked_for]
+    lines = list[str]()
+    for item in items[:_SHOWN]:
+        place = _("query {}, item {}").format(item.position, item.item)
+        told = _("Not in the index: {place}, “{looked_for}”; nearest is chunk {chunk}, “{nearest}”")
+        if item.nearest_chunk is None:
+            told = _("Not in the index: {place}, “{looked_for}”; no chunk has any of its words")
+        lines.append(told.format(place=place, looked_for=item.looked_for,
+                                 chunk=item.nearest_chunk, nearest=item.nearest_text))  # fmt: skip
+    more = [_("and {} more").format(len(items) - _SHOWN)] if len(items) > _SHOWN else []
+    return lines + more
 
 
 def _percent(share: float) -> str:

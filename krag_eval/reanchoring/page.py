@@ -19,7 +19,9 @@ MEANINGS = {
     "moved": N_("another id has the same text."),
     "absorbed": N_("one chunk holds it, among other text."),
     "split": N_("several chunks hold it together; each piece is an item of its own now."),
-    "changed": N_("a chunk says another number or the opposite; have a person decide."),
+    "changed": N_(
+        "a chunk says something else there, such as another number; have a person decide."
+    ),
     "gone": N_("the new index does not hold it; index the text, or retire the label."),
 }
 # What a person has to look at.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain, compress, pairwise
-from operator import itemgetter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from krag_eval.auditing.audit import Chunks, Held, Reader, held_in, names_in, readers_of
@@ -39,9 +36,9 @@ from krag_eval.core.documents import Item, content_key
 from krag_eval.core.errors import warn_of
 from krag_eval.core.language import language
 from krag_eval.core.matching.plaintext import plain
-from krag_eval.core.text import agreement
 from krag_eval.datasets import Dataset, dataset_in
 from krag_eval.loading.loading import ChunkSource
+from krag_eval.reanchoring.pieces import ChunkEnds, Piece, Solid, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,12 +54,6 @@ By: TypeAlias = Literal["auto", "id", "text"]
 MATCHER = CoverageMatcher()
 # Metadata of a piece: the whole text, so that the next index is searched for that.
 _PASSAGE = "passage"
-# Letters that a chunk shares at least with the one before, where the two overlap.
-_OVERLAP = 20
-# What coverage counts, the punctuation behind it, and all up to the next.
-_WORD, _LETTER = re.compile(r"[^\W_]+"), re.compile(r"[^\W_]")
-_DIGITS = re.compile(r"\d\d")
-_BEHIND, _BETWEEN = re.compile(r"[^\w\s]*"), re.compile(r"[\W_]*")
 
 
 class Anchored(NamedTuple):
@@ -308,6 +299,22 @@ def _id_of(document: DocumentLike, read_as: str) -> str | None:
 _Parts: TypeAlias = "list[tuple[str, dict[int, float]]]"
 
 
+class _Against(NamedTuple):
+    """A chunk that says something else than a text, what it says, and how much of it is there."""
+
+    chunk: int
+    said: SaidOtherwise | None
+    share: float
+
+
+class _Standing(NamedTuple):
+    """Where a text stands, how much of it is there, and what says otherwise if it is nowhere."""
+
+    parts: _Parts
+    share: float
+    against: _Against | None = None
+
+
 # What is looked for
 
 
@@ -317,25 +324,25 @@ class _Label(NamedTuple):
     Attributes:
         query: Position of its query.
         item: Number of its item within the query, from 1.
-        documents: What the data set has of it, by id: one document, or its pieces.
+        documents: What the data set has of it, with their ids: one document, or its pieces.
         text: What is looked for.
         is_own: Whether that is its own text, and not that of the old chunk.
     """
 
     query: int
     item: int
-    documents: Mapping[str | None, DocumentLike]
+    documents: Sequence[tuple[str | None, DocumentLike]]
     text: str
     is_own: bool
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids that it names."""
-        return tuple(filter(None, self.documents))
+        return tuple(dict.fromkeys(identity for identity, _one in self.documents if identity))
 
     def written(self, identity: str | None, part: str) -> DocumentLike:
         """Return it, or a part of it, as a document of the new data set."""
-        document = next(iter(self.documents.values()))
+        document = self.documents[0][1]
         metadata = dict(metadata_of(document))
         if _passage(document):
             metadata.pop(_PASSAGE)
@@ -353,7 +360,8 @@ def _passage(document: DocumentLike) -> str | None:
     whole = metadata_of(document).get(_PASSAGE)
     if not isinstance(whole, str) or is_blank(text_of(document)):
         return None
-    return whole if text_of(document) in plain(whole) else None
+    is_part = any(text_of(document) in one for one in (whole, plain(whole)))
+    return whole if is_part else None
 
 
 def _labels(data: Dataset, old: Chunks, read_as: str) -> list[list[_Label]]:
@@ -364,14 +372,16 @@ def _labels(data: Dataset, old: Chunks, read_as: str) -> list[list[_Label]]:
     """
     truths = list[list[_Label]]()
     for query, items in enumerate(data.actual):
-        found: dict[Hashable, tuple[int, dict[Hashable, dict[str | None, DocumentLike]]]] = {}
+        found: dict[
+            Hashable, tuple[int, dict[Hashable, dict[tuple[str | None, str], DocumentLike]]]
+        ] = {}
         for number, item in enumerate(items, 1):
             documents = [*single([item])]
             key: Hashable = next(filter(None, map(_passage, documents)), number)
             several = found.setdefault(key, (number, {}))[1]
             for one in documents:
                 pieces = several.setdefault(_passage(one) or content_key(one), {})
-                pieces[_id_of(one, read_as)] = one
+                pieces[_id_of(one, read_as), text_of(one)] = one
         truths += [[_label(query, number, one, old) for one in several.values()]
                    for number, several in found.values()]  # fmt: skip
     unknown = [label for label in chain(*truths) if is_blank(label.text)]
@@ -389,10 +399,11 @@ def _labels(data: Dataset, old: Chunks, read_as: str) -> list[list[_Label]]:
 
 
 def _label(
-    query: int, item: int, documents: Mapping[str | None, DocumentLike], old: Chunks
+    query: int, item: int, pieces: Mapping[tuple[str | None, str], DocumentLike], old: Chunks
 ) -> _Label:
     """Return what is known of a ground truth."""
-    (identity, first), *_pieces = documents.items()
+    documents = [(identity, one) for (identity, _text), one in pieces.items()]
+    identity, first = documents[0]
     text = _passage(first) or text_of(first)
     # Plain ids, also those that carry a grade, are no texts.
     is_own = not is_blank(text) and text != identity
@@ -418,7 +429,7 @@ class _Search:
     readers: Mapping[int, Reader]
     held: Mapping[tuple[int, str], Held]
 
-    def standing(self, label: _Label, same: Sequence[str]) -> tuple[_Parts, float]:
+    def standing(self, label: _Label, same: Sequence[str]) -> _Standing:
         """Return where a text stands, and how much of it is there.
 
         First come chunks that read as one of some texts.
@@ -433,49 +444,100 @@ class _Search:
             order = sorted(whole, key=lambda at: (
                 not _in(reader, texts[at], same), -whole[at],
                 -len(around & reader.vocabulary(texts[at])), len(texts[at]), at))  # fmt: skip
-            return [(text, {at: whole[at] for at in order})], whole[order[0]]
+            best = whole[order[0]]
+            # What it lacks may stand in the chunks beside it, and be something else there.
+            against = self._otherwise(text, whole, reader) if best < 1 else None
+            if not against:
+                return _Standing([(text, {at: whole[at] for at in order})], best)
+            over_ends = self._verbatim(text, whole)
+            return _Standing(_single(text, over_ends), best, against)
         share = held.tokens / max(reader.size(text), 1)
-        first = list[tuple[str, int]]()
+        pieces = {self.chunks.same_as(one)[0]: part for one, part in held.pieces.items()}
+        if parts := self._verbatim(text, pieces):
+            return _Standing(_single(text, parts), 1.0)
+        if against := self._otherwise(text, pieces, reader):
+            return _Standing([], share, against)
         if share >= MATCHER.threshold:
-            parts = _parts(text, held.pieces, reader)
-            first = [(part, self.chunks.same_as(one)[0]) for one, part in parts]
-        # Its pieces may all be shorter than a run.
-        is_written = sum(len(part) for part, _at in first) >= MATCHER.threshold * len(plain(text))
-        across = [] if is_written or reader.is_short(text) else self._across(plain(text))
-        if across:
-            first, share = across, 1.0
-        if len(first) == 1:
-            first = [(text, first[0][1])]
-        return [(part, {at: 1.0}) for part, at in first], share
+            return _Standing(_single(text, self._stretches(text, pieces, reader)), share)
+        for ends, solid in self._readings(text):
+            if (at := ends.holding(solid)) is not None:
+                return _Standing([(text, {at: 1.0})], 1.0)
+        return _Standing([], share)
 
     @cached_property
-    def _letters(self) -> tuple[str, list[int]]:
-        """The letters and digits of all chunks, without overlaps, and where those of each end."""
-        before, parts = "", list[str]()
-        for one in self.chunks.texts:
-            letters = "".join(filter(str.isalnum, plain(one)))
-            at = before.rfind(letters[:_OVERLAP])
-            shared = before[at:] if len(letters) >= _OVERLAP and at >= 0 else ""
-            parts.append(letters.removeprefix(shared))
-            before = letters
-        return "".join(parts), [*accumulate(map(len, parts))]
+    def _as_written(self) -> ChunkEnds:
+        return ChunkEnds(self.chunks.texts)
 
-    def _across(self, text: str) -> list[tuple[str, int]]:
-        """Return the parts of a text that stands letter by letter over the ends of chunks.
+    @cached_property
+    def _plain(self) -> ChunkEnds:
+        return ChunkEnds([*map(plain, self.chunks.texts)])
 
-        What a chunk has of it may be shorter than a run.
+    def _readings(self, text: str) -> Iterator[tuple[ChunkEnds, Solid]]:
+        """Yield chunks and a text as they are written, then without markup."""
+        yield self._as_written, Solid.of(text)
+        yield self._plain, Solid.of(plain(text))
+
+    def _verbatim(self, text: str, chunks: Collection[int]) -> list[tuple[str, int]]:
+        """Return the parts of a text that stands word for word over the ends of chunks."""
+        for ends, solid in self._readings(text):
+            if found := ends.verbatim(solid, ends.beside({*ends.cut_in(solid), *chunks})):
+                return _parts(solid, found)
+        return []
+
+    def _stretches(
+        self, text: str, chunks: Collection[int], reader: Reader
+    ) -> list[tuple[str, int]]:
+        """Return the parts of a text that chunks have of it."""
+        solid = Solid.of(plain(text))
+        found = self._plain.stretches(solid, chunks, by_letters=_is_by_letters(reader))
+        # Where only coverage sees through how they are written, the chunks that hold most.
+        return _parts(solid, found) or [(text, one) for one in [*chunks][-2:]]
+
+    def nearest_otherwise(self, label: _Label) -> _Against | None:
+        """Return the chunk that holds most of a label and says otherwise."""
+        uncounted = self.held[label.query, label.text].uncounted
+        if not uncounted:
+            return None
+        chunk = max(uncounted, key=uncounted.__getitem__)
+        said = self.readers[label.query].matcher.said_otherwise(label.text, chunk)
+        return _Against(self.chunks.same_as(chunk)[0], said, uncounted[chunk])
+
+    def _otherwise(self, text: str, chunks: Mapping[int, float], reader: Reader) -> _Against | None:
+        """Return what chunks that were cut in a text say otherwise, once they are joined again.
+
+        None if any of them hold it then.
         """
-        letters, ends = self._letters
-        own = [at for at, one in enumerate(text) if one.isalnum()]
-        begin = letters.find("".join(text[at] for at in own))
-        # 5 is no part of 50.
-        edges = begin, begin + len(own)
-        if begin < 0 or any(_DIGITS.fullmatch(letters, at - 1, at + 1) for at in edges):
-            return []
-        chunks = range(bisect_right(ends, begin), bisect_left(ends, begin + len(own)) + 1)
-        cuts = [0, *(own[ends[at] - begin] for at in chunks[:-1]), len(text)]
-        parts = zip(chunks, pairwise(cuts), strict=True)
-        return [(text[start:stop].strip(), at) for at, (start, stop) in parts if start < stop]
+        groups = self._as_written.groups(Solid.of(text), chunks)
+        ways = [self._as_written.joined(one) for one in groups]
+        joined = [*dict.fromkeys(chain(*ways))]
+        held = Reader(reader.matcher, [text, *joined]).held({0: [text]}, joined)[0, text]
+        if held.by:
+            return None
+        groups_and_ways = zip(groups, ways, strict=True)
+        found = [(held.uncounted[way], way, group) for group, several in groups_and_ways
+                 for way in several if way in held.uncounted]  # fmt: skip
+        if not found:
+            return None
+        share, version, group = max(found)
+        said = reader.matcher.said_otherwise(text, version)
+        there = (at for at in group if said and said.document in self.chunks.texts[at])
+        return _Against(next(there, group[0]), said, share)
+
+
+def _is_by_letters(reader: Reader) -> bool:
+    return reader.matcher.tokenizer is letter_tokens
+
+
+def _parts(text: Solid, pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    """Return the parts of a text, each with its chunk."""
+    return [*zip(parts_of(text, pieces), (one.chunk for one in pieces), strict=True)]
+
+
+def _single(text: str, parts: Sequence[tuple[str, int]]) -> _Parts:
+    """Return the parts of a text; one that stands in one chunk is whole."""
+    if len(parts) == 1:
+        return [(text, {parts[0][1]: 1.0})]
+    return [(part, {at: 1.0}) for part, at in parts]
 
 
 def _by_query(labels: Iterable[_Label]) -> dict[int, list[str]]:
@@ -527,13 +589,13 @@ class _Case:
         as_named = [_Anchor(one, text, text) for one in label.ids[:1]]
         if not label.is_own:
             return as_named
-        found, _share = self.old.standing(label, [text])
+        found = self.old.standing(label, [text]).parts
         parts, places = [part for part, _at in found], [next(iter(at)) for _part, at in found]
         if label.ids:
-            named = [old.by_id.get(one, -1) for one in label.ids]
+            named = [old.by_id.get(one or "", -1) for one, _document in label.documents]
             is_there = len(found) == 1 and named[0] in found[0][1]
             if len(named) > 1:
-                parts, is_there = [*map(text_of, label.documents.values())], bool(found)
+                parts, is_there = [text_of(one) for _id, one in label.documents], bool(found)
             places = named if is_there and -1 not in named else []
         self.n_strays += not places
         return [_Anchor(old.ids[at], part, old.texts[at])
@@ -542,24 +604,23 @@ class _Case:
     def outcome(self, label: _Label) -> _Outcome:
         """Find out what became of a label."""
         new, anchors = self.new.chunks, self.anchors[id(label)]
-        reader, against = self.new.readers[label.query], ""
+        reader = self.new.readers[label.query]
         same = [label.text, *(one.text for one in anchors if len(anchors) == 1)]
-        parts, share = self.new.standing(label, same)
+        parts, share, against = self.new.standing(label, same)
         holding = parts[0][1] if len(parts) == 1 else {}
         stays = [at for one in anchors if (at := new.by_id.get(one.identity or "", -1)) >= 0
                  and _in(reader, new.texts[at], [one.text])]  # fmt: skip
         if anchors and len(stays) == len(anchors):
-            state = "unchanged"
+            state, against = "unchanged", None
             parts = [(one.part, {at: 1.0}) for one, at in zip(anchors, stays, strict=True)]
         elif holding:
             state = "moved" if _in(reader, new.texts[next(iter(holding))], same) else "absorbed"
         elif parts:
             state = "split"
         else:
-            uncounted = self.new.held[label.query, label.text].uncounted
-            against = max(uncounted, key=uncounted.__getitem__, default="")
-            state, share = ("changed", uncounted[against]) if against else ("gone", share)
-        chosen = [next(iter(chunks)) for _part, chunks in parts]
+            against = against or self.new.nearest_otherwise(label)
+            state, share = ("changed", against.share) if against else ("gone", share)
+        chosen = [*dict.fromkeys(next(iter(chunks)) for _part, chunks in parts)]
         row = Anchored(
             self.queries[label.query],
             label.query,
@@ -570,8 +631,8 @@ class _Case:
             tuple(str(new.ids[at]) for at in holding if at not in chosen),
             share,
             label.text,
-            new.ids[new.same_as(against)[0]] if against else None,
-            reader.matcher.said_otherwise(label.text, against) if against else None,
+            new.ids[against.chunk] if against else None,
+            against.said if against else None,
         )
         freed = self._freed(label, "split" if parts else state)
         # Of others that hold it, those that hold all of it, unless that is next to nothing.
@@ -592,42 +653,6 @@ def _in(reader: Reader, text: str, same: Sequence[str]) -> bool:
     """Return whether a text is one of some, up to what coverage folds."""
     words = reader.words(text)
     return text in same or (bool(words) and words in map(reader.words, same))
-
-
-def _parts(text: str, chunks: Mapping[str, float], reader: Reader) -> list[tuple[str, str]]:
-    """Return the chunks that hold a text together, as few as it takes, each with its part.
-
-    From its beginning on, the stretch that reaches furthest comes next. Shorter ones than a run are
-    left out where the others hold enough. Parts are in order, and without markup.
-    """
-    text, by_letters = plain(text), reader.matcher.tokenizer is letter_tokens
-    stretches = [(start, _end(_BEHIND, text, stop), chunk) for chunk in chunks for start, stop in
-                 agreement(text, plain(chunk), by_letters=by_letters)]  # fmt: skip
-    stretches.sort(key=itemgetter(0))
-    found, at = list[tuple[str, int, int]](), 0
-    while rest := [one for one in stretches if one[1] > at]:
-        word = _end(_BETWEEN, text, at)
-        begin = max(word, rest[0][0])
-        _start, stop, chunk = max((one for one in rest if one[0] <= begin), key=itemgetter(1))
-        found.append((chunk, at if begin == word else begin, stop))
-        at = stop
-    token = _LETTER if by_letters else _WORD
-    sizes = [len(token.findall(text, begin, stop)) for _chunk, begin, stop in found]
-    is_run = [size >= reader.matcher.min_run for size in sizes]
-    if sum(compress(sizes, is_run)) >= MATCHER.threshold * len(token.findall(text)):
-        found = [*compress(found, is_run)]
-    parts = dict[str, tuple[int, int]]()
-    for chunk, begin, stop in found:
-        parts[chunk] = parts.get(chunk, (begin,))[0], stop
-    # Where only coverage sees through how they are written, the chunks that hold most.
-    return [(chunk, text[begin:stop].strip()) for chunk, (begin, stop) in parts.items()] or [
-        (one, text) for one in sorted(chunks, key=chunks.__getitem__)[-2:]]  # fmt: skip
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return where a pattern that may match nothing ends."""
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 # How it is written

@@ -900,7 +900,7 @@ def test_the_table_and_the_waterfall_add_up(one):
         ([FEE], [CHUNKS[0]], {"index": CHUNKS}, "Nothing is lost",
          "k = 2 안에서 모든 구절을 찾았습니다."),
         (["!!!"], ["x"], {"index": CHUNKS}, "Nothing to diagnose", ""),
-        ([LOAN], ["x"], {"index": CHUNKS}, "cut apart by the splitter: chunks of 9 words",
+        ([LOAN], ["x"], {"index": CHUNKS}, "chunks have 40 characters (9 words) and overlap by 0;",
          "구절의 100%가 청크 경계에서 잘렸습니다."),
         ([FEE, LOAN], [CHUNKS[0]], {"index": CHUNKS}, "50 % of passages",
          "구절의 50%가 청크 경계에서 잘렸습니다."),
@@ -938,10 +938,12 @@ def test_the_summary_doubts_a_matcher_that_knows_no_words():
 
 
 def test_a_diagnosis_is_saved_and_read_back(one, tmp_path):
-    """All of it, and no text of a document."""
+    """All of it, and of texts what is not in the index, and what comes nearest."""
     diagnosis = one.diagnose(CHUNKS, k=2)
     assert read_back(diagnosis, tmp_path, "d.json") == diagnosis
-    assert "euros" not in (tmp_path / "d.json").read_text("utf-8")
+    texts = (tmp_path / "d.json").read_text("utf-8")
+    assert NOWHERE[:40] in texts
+    assert LOAN[:40] not in texts
 
 
 def test_chunks_are_taken_as_files_hold_them():
@@ -953,6 +955,75 @@ def test_chunks_are_taken_as_files_hold_them():
         assert result.diagnose([chunk]).table["class"].to_list() == ["found"]
         found = audit([{"question": "When?", "actual": ["we open at nine"]}], [chunk])
         assert not found.findings["dangling"].rows
+
+
+# --- what is said afterwards -----------------------------------------------------------------
+
+DESK = [
+    "대출기간은 삼 주이고 한 번 연장합니다",
+    "열람실은 밤 열 시에 닫습니다",
+    "회원증은 안내대에서 만듭니다",
+]
+
+
+def test_what_is_not_in_the_index_says_what_comes_nearest(one):
+    """The chunk that has most of it, or else most of its words; the passage beside it."""
+    *_, nowhere = one.diagnose(CHUNKS, k=2).items
+    assert nowhere.looked_for == NOWHERE[: len(nowhere.looked_for)]
+    texts = ["A lost card is replaced at the desk on the same day", "Tea is served in the garden"]
+    passages = [["The garden is lit until ten in summer"], ["Bicycles need lamps"]]
+    result = covered(passages, [texts[:1]] * 2)
+    garden, bicycles = result.diagnose(texts).items
+    assert (garden.nearest_chunk, garden.nearest_text) == (1, texts[1])
+    assert (bicycles.looked_for, bicycles.nearest_chunk) == ("Bicycles need lamps", None)
+    notes = page_of(result.diagnose(texts)).notes
+    assert [texts[1] in note for note in notes] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("question", "shares"),
+    [
+        # 대출 begins 대출기간은, and 연장 연장합니다; 몇 stands nowhere.
+        ("대출 연장을 몇", (2 / 3, 0.0)),
+        ("대출기간은 얼마", (1 / 2, 1 / 2)),
+        ("주차장은 어디", (0.0, 0.0)),
+    ],
+)
+def test_words_in_common_whatever_their_endings(question, shares):
+    """Korean words share stems; only those that are written alike are told apart."""
+    result = covered([[DESK[0]]], [[DESK[2]]], queries=[question])
+    (item,) = result.diagnose(DESK, deeper=[[DESK[2]]]).items
+    assert (item.query_overlap, item.same_words) == shares
+    assert ("Kiwi" in page_of(result.diagnose(DESK, deeper=[[DESK[2]]])).verdict) == (
+        shares[0] > shares[1] == 0.0
+    )
+
+
+def test_sizes_as_splitters_take_them():
+    """Characters of a chunk, and those that the next one begins with."""
+    text = "abcdefghij klmnopqrst uvwxyz " * 2 + LOAN
+    chunks = [text[at : at + 30] for at in range(0, len(text) - 10, 20)]
+    diagnosis = covered([[LOAN]], [[chunks[0]]]).diagnose(chunks)
+    assert (diagnosis.chunk_characters, diagnosis.chunk_overlap) == (30, 10)
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk", "advice"),
+    [
+        ("The fee of 05/03/24 applies to all readers of the city library",
+         "The fee of 2024-03-05 applies to all readers of the city library", "format"),
+        ("The fee of 21 euros applies to all readers of the city library",
+         "The fee of 28 euros applies to all readers of the city library", "wanted"),
+        ("The fee for dogs applies to all readers of the city library",
+         "The fee for boats applies to all readers of the city library", "guard=numbers"),
+    ],
+)  # fmt: skip
+def test_what_to_do_about_another_version(passage, chunk, advice):
+    """A date that is spelled otherwise is compared, before anything is indexed."""
+    diagnosis = covered([[passage]], [[CHUNKS[0]]]).diagnose([chunk, CHUNKS[0]])
+    assert causes(diagnosis) == ["contradicted"]
+    said = page_of(diagnosis).verdict
+    assert [one for one in ("format", "wanted", "guard=numbers") if one in said] == [advice]
 
 
 # --- another index, another result -------------------------------------------------------------
@@ -1047,7 +1118,7 @@ def test_what_was_looked_up_is_kept_and_shown(tmp_path, language):
     assert (again.looked_up, again.of) == (diagnosis.looked_up, diagnosis.of)
     result.report(tmp_path / "page.html", diagnosis=again, language=language, intervals=False)
     with speaking(language):
-        (note,) = page_of(diagnosis).notes
+        note, _missing = page_of(diagnosis).notes
     assert note in (tmp_path / "page.html").read_text("utf-8")
     assert page_of(diagnosis).notes[0] in repr(diagnosis)
 

@@ -3,10 +3,13 @@
 import json
 import math
 import random
-from itertools import pairwise
+import re
+from itertools import chain, pairwise
+from pathlib import Path
 
 import pytest
 import reference_reanchor as reference
+from cut_texts import SPLITS, TEXTS, cut, stretches
 
 from krag_eval import AnyOf, KragEvalWarning, load_dataset, reanchor
 from krag_eval.datasets import Dataset
@@ -376,11 +379,16 @@ def expected(at, old, new):
     number = next(place for place, one in enumerate(words) if one.isdigit())
     more = str(int(words[number]) + 1)
     changed = [*words[number - 2 : number], more, *words[number + 1 : number + 3]]
-    chunks = {str(place): one for place, one in enumerate(new)}
-    texts = {name: " ".join(one) for name, one in chunks.items()}
-    slow = reference.Index(chunks, {name: len(one) for name, one in texts.items()})
+    texts = {str(place): " ".join(one) for place, one in enumerate(new)}
     others = {name for name, one in texts.items() if f" {' '.join(changed)} " in f" {one} "}
-    return reference.standing(words, {str(at): words}, slow, others.__contains__)
+    text, joined = " ".join(words), reference.Index({"": reference.joined(new)})
+
+    def is_changed(_text):
+        held = joined.held(words).get("", ())
+        return f" {' '.join(changed)} " in joined.texts[""] and 2 * len(held) >= len(words)
+
+    homes, index_of_new = {str(at): text}, reference.Index(texts)
+    return reference.standing(text, homes, index_of_new, others.__contains__, is_changed)
 
 
 @pytest.mark.parametrize("size", [12, 20, 30, 47, 90])
@@ -399,6 +407,122 @@ def test_as_a_slow_search(size, overlap):
     for at, one in enumerate(found.rows):
         assert reference.Standing(one.state, one.new, one.alternatives) == expected(at, old, new)
     assert len({one.state for one in found.rows}) > 2
+
+
+@pytest.mark.parametrize("language", TEXTS)
+@pytest.mark.parametrize(("size", "overlap"), SPLITS)
+def test_as_a_slow_search_between_letters(language, size, overlap):
+    """Cut between any two letters, with numbers changed, nothing differs: states, ids, others.
+
+    A passage ends at least twelve characters away from a number that was changed.
+    """
+    rng, text = random.Random(size + overlap), " ".join(TEXTS[language].split())
+    numbers = re.finditer(r"(?<![\d.,:-])\d{2,4}(?![\d.,:%-])", text)
+    changed = [one.start() for one in numbers if rng.random() < 0.7]
+    now = list(text)
+    for at in changed:
+        now[at] = str(int(now[at]) % 9 + 1)
+    new = cut("".join(now), size, overlap)
+    chunks = {str(at): one for at, one in enumerate(new)}
+    slow = reference.Index(chunks, by_letters=language == "ko")
+    whole = reference.Index({"": "".join(now)}, by_letters=language == "ko")
+    spans = [span for span in stretches(text, 80, rng)
+             if all(abs(at - edge) > 12 for at in changed for edge in span)]  # fmt: skip
+    actual = [text[slice(*span)] for span in spans]
+    found = reanchor(golden(*([one] for one in actual)), index(text), index(*new))
+    for (start, stop), passage, row_of in zip(spans, actual, found.rows, strict=True):
+        is_other = any(start < at < stop for at in changed)
+        tokens = slow.tokens(passage)
+        is_near = is_other and 2 * len(whole.held(tokens).get("", ())) >= len(tokens)
+        answers = (lambda _, answer=one: answer for one in (is_other, is_near))
+        wanted = reference.standing(passage, {}, slow, *answers)
+        assert reference.Standing(row_of.state, row_of.new, row_of.alternatives) == wanted, passage
+    assert {"changed"} < {one.state for one in found.rows}
+
+
+def written(found):
+    """Yield each row with the pieces as which it is written: text, and ids."""
+    for row_of, items in zip(found.rows, found.dataset.actual, strict=True):
+        several = [one.alternatives if isinstance(one, AnyOf) else [one] for one in items]
+        yield row_of, [(one[0]["page_content"], [other["id"] for other in one]) for one in several]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("size", "overlap"), [(40, 10), (60, 0), (100, 20), (400, 40)])
+def test_verbatim_text_is_never_lost(language, size, overlap):
+    """Of pages with tables, code and links, each passage is written in full, where it stands."""
+    folder = Path(__file__).parents[2] / "docs" / ("ko" if language == "ko" else ".")
+    pages = [(folder / f"{name}.md").read_text("utf-8") for name in ("diagnosis", "rechunking")]
+    rng = random.Random(size)
+    actual = [page[slice(*span)] for page in pages for span in stretches(page, 40, rng)]
+    actual = [one for one in actual if sum(map(str.isalnum, one)) > 15]
+    new = index(*chain(*(cut(page, size, overlap) for page in pages)))
+    found = reanchor(golden(*([one] for one in actual)), index(*pages), new)
+    for row_of, pieces in written(found):
+        assert row_of.state in ("moved", "absorbed", "split"), row_of.text
+        if row_of.state == "split":
+            assert "".join(map(letters, (part for part, _ids in pieces))) == letters(row_of.text)
+            assert all(letters(part) in letters(new[int(one)]["text"])
+                       for part, ids in pieces for one in ids)  # fmt: skip
+
+
+def letters(text):
+    """Return the letters and digits of a text."""
+    return "".join(filter(str.isalnum, text))
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunks", "pieces"),
+    [
+        # A chunk has the beginning and the end, and not what stands between.
+        ("alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima alpha bravo "
+         "charlie delta echo",
+         ("alpha bravo charlie delta echo foxtrot golf", "hotel india juliet kilo lima"),
+         [("alpha bravo charlie delta echo foxtrot golf", "0"),
+          ("hotel india juliet kilo lima", "1"), ("alpha bravo charlie delta echo", "0")]),
+        # Pieces of two words, and half a word, are written as well.
+        (HOURS, (f"Hours. {HOURS[:14]}", HOURS[14:60], f"{HOURS[60:]}. Welcome"),
+         [("The library is", "0"), (HOURS[15:60], "1"), (HOURS[60:], "2")]),
+        # White space and stops at a cut may be gone.
+        ("Loans last 21 days. Fines are due, then. No card is lent",
+         ("Loans last 21 days", "Fines are due", "then. No card is lent"),
+         [("Loans last 21 days.", "0"), ("Fines are due,", "1"), ("then. No card is lent", "2")]),
+    ],
+)  # fmt: skip
+def test_what_each_piece_is(passage, chunks, pieces):
+    """A piece has the words that its chunk has, and no other ones."""
+    [(row_of, found)] = written(reanchor(golden([passage]), index(passage), index(*chunks)))
+    assert row_of.state == "split"
+    assert [(part, *ids) for part, ids in found] == pieces
+
+
+@pytest.mark.parametrize("overlap", [0, 3, 8])
+@pytest.mark.parametrize(
+    ("passage", "number", "other"),
+    [
+        (LOANS, "21", "28"),
+        ("The town raised the yearly fee from 15 to 1850 euros in the autumn", "1850", "1950"),
+        ("The fee for a second card is 4.50 euros for readers of the city", "4.50", "4.80"),
+        ("시의회는 작년 가을에 연회비를 18,500원으로 올렸고 아무도 반대하지 않았다", "18,500",
+         "19,500"),
+        ("대출 기간은 21일이며 다른 사람이 예약하지 않았으면 두 번까지 연장할 수 있다", "21", "28"),
+    ],
+)  # fmt: skip
+def test_a_changed_number_wherever_it_was_cut(passage, number, other, overlap):
+    """It is changed, with the cut before it, within it or behind it."""
+    now = passage.replace(number, other)
+    first = now.index(other)
+    for at in range(first - 3, first + len(other) + 4):
+        ends = (
+            f"Before it, a sentence. {now[:at]}",
+            f"{now[max(at - overlap, 0) :]} And one behind.",
+        )
+        found = reanchor(golden([passage]), index(passage), index(*ends)).rows[0]
+        assert (found.state, found.new) == ("changed", ()), at
+        assert found.said is not None
+        same = f"Before it. {passage[:at]}", f"{passage[max(at - overlap, 0) :]} And one behind."
+        stands = reanchor(golden([passage]), index(passage), index(*same)).rows[0]
+        assert stands.state in ("split", "absorbed"), at
 
 
 LETTERS = str.maketrans("0123456789", "aeiourstnw")
