@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_core.documents import Document
 from places import DATA
+from processes import loaded_by
 from reference import no_advice
 from refusals import blamed
 from results_made import read_back, with_rows
@@ -1096,3 +1097,9 @@ def test_the_best_comes_first_in_a_dictionary():
     assert comparison.n_queries == 40
     assert comparison.to_dict() == {"better": {"mrr@10": 1.0}, "worse": {"mrr@10": 0.75}}
     assert [*comparison.to_dict()] == [*comparison.leaderboard.index] == ["better", "worse"]
+
+
+def test_importing_loads_neither_scipy_nor_pandas():
+    """The heavy libraries load when something is compared."""
+    code = "import krag_eval.comparison.comparison"
+    assert not loaded_by(code) & {"scipy", "pandas", "matplotlib"}

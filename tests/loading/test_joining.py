@@ -80,6 +80,7 @@ def test_formats_mix(tmp_path):
     assert joined.run[0].line == 1
 
 
+@pytest.mark.needs("formats")
 def test_ids_join_ids():
     """A run of ids alone is compared by ids, also as scores by document."""
     golden = [{"id": "q1", "expected_ids": ["a"]}, {"id": "q2", "expected_ids": ["b"]}]

@@ -228,6 +228,7 @@ class TestShapes:
         found = load_dataset([{**row, "hits": ["nine"]}], predicted="hits")
         assert found.evaluator().calculate_mrr() == {"mrr": 1.0}
 
+    @pytest.mark.needs("formats")
     def test_autorag(self, tmp_path):
         """Parquet files, with texts from the corpus; nothing retrieved yet is no mistake."""
         qa, corpus = tmp_path / "qa.parquet", tmp_path / "corpus.parquet"
@@ -241,6 +242,7 @@ class TestShapes:
         assert with_hits.actual == [[AnyOf(["a", "b"]), "c"]]
         assert with_hits.evaluator().calculate_mrr() == {"mrr": 0.5}
 
+    @pytest.mark.needs("formats")
     def test_autorag_saved_as_csv(self, tmp_path):
         """The nested list is text then, and not taken for an id."""
         truth = {"qid": ["q"], "query": ["When?"], "retrieval_gt": [[["a", "b"], ["c"]]],
@@ -278,6 +280,7 @@ class TestShapes:
 EXAMPLE = {"inputs": {"question": "When?"}, "outputs": {"documents": ["nine"]}}
 
 
+@pytest.mark.needs("formats")
 class TestLangSmith:
     """Examples, and what runs made of them; no network and no LangSmith needed."""
 

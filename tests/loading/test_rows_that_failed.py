@@ -102,6 +102,7 @@ WAYS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", WAYS)
+@pytest.mark.needs("formats")
 def test_they_are_counted_as_failures(name, tmp_path):
     """In the result, its file and its sentence; a gate refuses them unless so many are allowed."""
     result = WAYS[name](tmp_path)

@@ -54,6 +54,7 @@ def path(written):
     [({}, "0.01", 1.0), ({"matcher": "rouge1"}, OWN, 0.0), ({"threshold": 0.9}, "0.9", 0.0),
      ({"matcher": "rouge1", "threshold": 0.3}, "0.3", 1.0), ({"matcher": "id"}, "-", 0.0)],
 )  # fmt: skip
+@pytest.mark.needs("matchers")
 def test_an_option_that_is_given_wins_whole(path, way, options, threshold, recall):
     """The file's threshold is that of the file's matcher."""
     result = way(path, **options)
@@ -68,6 +69,7 @@ def test_an_option_that_is_given_wins_whole(path, way, options, threshold, recal
      lambda path: _at_once(path).notes, lambda path: _in_chunks(path).notes,
      lambda path: _two_files(path).notes, lambda path: dataset_of(str(path), {}).notes],
 )  # fmt: skip
+@pytest.mark.needs("matchers")
 def test_what_is_read_from_a_file_is_said(path, notes, written):
     """In one line, and only there."""
     assert sum("matcher=rouge1, threshold=0.01" in note for note in notes(path)) == 1
@@ -78,6 +80,7 @@ def test_what_is_read_from_a_file_is_said(path, notes, written):
 @pytest.mark.filterwarnings("ignore:The matcher")
 @pytest.mark.parametrize("of_truth", [{}, {"krag_eval": {"evaluator": {"matcher": "contains"}}}])
 @pytest.mark.parametrize("chunk_size", [None, 1])
+@pytest.mark.needs("matchers")
 def test_how_a_run_asks_to_be_evaluated_is_not_used_and_said(written, of_truth, chunk_size):
     """The ground truth says how: nothing matches "nine pounds" as text, or as contained."""
     golden = written(

@@ -156,6 +156,7 @@ def test_texts_of_parquet_that_are_too_long_are_not_read(tmp_path):
     assert dataset.tags == {"corpus": ["wiki"] * 50}
 
 
+@pytest.mark.needs("formats")
 def test_other_vocabularies_keep_tags_too():
     """AutoRAG's and LangSmith's tables."""
     autorag = [{"qid": "1", "query": "When?", "retrieval_gt": [["a"]], "split": "test"}]

@@ -93,6 +93,7 @@ def test_names_are_known_in_every_format(tmp_path, whose, kind):
 
 
 @pytest.mark.parametrize("whose", [*RECORDS, "LangSmith"])
+@pytest.mark.needs("formats")
 def test_json_lines_are_read_as_tables_are(tmp_path, whose):
     """``read_jsonl``, which the shell uses, recognises what ``load_dataset`` does."""
     path = write(tmp_path, {**RECORDS, "LangSmith": NESTED}[whose], "jsonl")
