@@ -25,7 +25,8 @@ from test_rooms import FACES, MAY_IMPORT, PACKAGE  # noqa: E402
 #: What tests read of the project, beside the package and their folder.
 READ = (
     "conftest.py", "pyproject.toml", "README.md", "CHANGELOG.md", "benchmarks", "docs",
-    *(f"tests/{name}" for name in ("conftest.py", "shared", "data", "golden", "example_plugin")),
+    *(f"tests/{name}" for name in ("conftest.py", "shared", "contract", "data", "golden",
+                                   "example_plugin")),
 )  # fmt: skip
 
 # This face loads the readers at once.
