@@ -520,8 +520,17 @@ class _Search:
             return None
         share, version, group = max(found)
         said = reader.matcher.said_otherwise(text, version)
-        there = (at for at in group if said and said.document in self.chunks.texts[at])
+        # What stands before or behind a text in another chunk is none of its own.
+        if said is None or _is_at_an_end(text, said.passage):
+            return None
+        there = (at for at in group if said.document in self.chunks.texts[at])
         return _Against(next(there, group[0]), said, share)
+
+
+def _is_at_an_end(text: str, part: str) -> bool:
+    """Return whether a text begins or ends with some words, as they are compared."""
+    ours, theirs = ("".join(filter(str.isalnum, one.casefold())) for one in (plain(text), part))
+    return bool(theirs) and (ours.startswith(theirs) or ours.endswith(theirs))
 
 
 def _is_by_letters(reader: Reader) -> bool:
