@@ -112,6 +112,7 @@ _TOKEN = re.compile(
     r"[$€£¥₩](?=\s?[-\d])|(?<=[ (\[:=<>,$€£¥₩])[-+\u2212](?=[$€£¥₩]?\d)|(?<![\w!=])!(?=[^\W\d]|\()"
     r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])))"
 )
+_APART = re.compile(r"[\W_]+")
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
 _MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
@@ -224,6 +225,11 @@ class Reading:
             letters = zip(range(start, stop), range(start + 1, stop + 1), strict=True)
             found += letters if word.isalpha() else [(start, stop)]
         return found
+
+    @cached_property
+    def letters(self) -> str:
+        """The letters and digits alone."""
+        return _APART.sub("", self._folded)
 
     def begins(self, token: int) -> bool:
         """Return whether a token begins a word."""
@@ -399,6 +405,24 @@ def is_cut(passage: str, document: str) -> bool:
     head, tail = document.rfind(passage[:half]), document.find(passage[-half:])
     return (head >= 0 and passage.startswith(document[head:])) or (
         tail >= 0 and passage.endswith(document[: tail + half])
+    )
+
+
+def may_be_cut(one: Reading, other: Reading) -> bool:
+    """Return whether a text ends as another begins, or is a part of it, but for what parts words.
+
+    >>> codes = Codes()
+    >>> readings = (Reading(text, False, codes) for text in ("One: two", "2-3 one tw", "four one"))
+    >>> one, cut, other = readings
+    >>> may_be_cut(one, cut), may_be_cut(one, other)
+    (True, False)
+    """
+    ours, theirs = one.letters, other.letters
+    ends = range(1, min(len(ours), len(theirs)))
+    return (
+        ours in theirs
+        or theirs in ours
+        or any(ours.endswith(theirs[:n]) or theirs.endswith(ours[:n]) for n in ends)
     )
 
 

@@ -32,6 +32,7 @@ from krag_eval.core.matching.contradiction import (
     is_cut,
     is_end_of_amounts,
     laid_beside,
+    may_be_cut,
     may_be_marked,
     verbatim,
 )
@@ -420,6 +421,7 @@ class CoverageMatcher(TextMatcher):
         alone = similarity >= _LOOKED_AT
         # What is no longer than a run stands there word for word, perhaps in a longer amount.
         is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
+        is_short[is_short] = [any(map(str.isnumeric, texts[one])) for one in truth[is_short]]
         chosen = np.flatnonzero(alone | self.union)
 
         def pairs() -> Iterator[tuple[int, int, int]]:
@@ -440,14 +442,17 @@ class CoverageMatcher(TextMatcher):
             shares = np.array([one.share for one in found], float)
             similarity[chosen] = np.maximum(similarity[chosen], shares)
         others = chosen[np.array([one.difference is not None for one in found], bool)]
-        return np.asarray(others[~self._stand_in_a_row(runs, others)])
+        return np.asarray(others[~self._stand_in_a_row(runs, read, others)])
 
-    def _stand_in_a_row(self, runs: SharedRuns, pairs: IntArray) -> BoolArray:
+    def _stand_in_a_row(self, runs: SharedRuns, read: Read, pairs: IntArray) -> BoolArray:
         """Return which pairs are of documents that hold the passage together, word for word."""
         is_row = np.zeros(len(pairs), np.bool_)
         if runs.seams is None:
             return is_row
-        for truth in np.unique(runs.truth[pairs]).tolist():
+        units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
+        texts = zip(*(one.tolist() for one in units), strict=True)
+        likely = np.array([may_be_cut(*self._sides(read, *both)) for both in texts], bool)
+        for truth in np.unique(runs.truth[pairs[likely]]).tolist():
             members = runs.document[runs.truth == truth]
             row = runs.seams.laid_end_to_end(runs.truths, truth, runs.documents, members)
             is_row |= (runs.truth[pairs] == truth) & np.isin(runs.document[pairs], [*row])
@@ -455,15 +460,18 @@ class CoverageMatcher(TextMatcher):
 
     def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
         """Return what a passage and a document are side by side, both by number."""
-        passage, text = read.texts[truth], read.texts[document]
-        by_letters = self._is_by_letters(read, truth)
-        if self._is_turned(read, truth, document):
-            passage, text = text, passage
-        both, run = read.beside(passage, text, by_letters), int(read.min_run[truth])
-        is_short = read.tokens.sizes[truth] <= run
-        if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
+        both, run = self._sides(read, truth, document), int(read.min_run[truth])
+        is_short = read.tokens.sizes[truth] <= run and both[0].by_letters
+        if is_short and self._looks.numbers and is_end_of_amounts(*both):
             return Beside(Difference("number", (0, 1), (0, 1)), 0.0)
         return laid_beside(*both, self._looks, run, piece=piece)
+
+    def _sides(self, read: Read, truth: int, document: int) -> tuple[Reading, Reading]:
+        """Return a passage and a document as the guard reads them; turned, the other way round."""
+        both = read.beside(
+            read.texts[truth], read.texts[document], self._is_by_letters(read, truth)
+        )
+        return both[::-1] if self._is_turned(read, truth, document) else both
 
     def _is_by_letters(self, read: Read, truth: int) -> bool:
         """Return whether the guard reads a passage by letters, whatever the tokenizer."""
@@ -473,8 +481,10 @@ class CoverageMatcher(TextMatcher):
 
     def _is_turned(self, read: Read, truth: int, document: int) -> bool:
         """Return whether it is asked how much of the document the passage holds."""
+        if self.direction != "either":
+            return False
         sizes = read.tokens.sizes[[truth, document]].tolist()
-        return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
+        return int(read.min_run[document]) <= sizes[1] < sizes[0]
 
     def _shared_spans(self, runs: SharedRuns, pairs: IntArray) -> Iterator[list[tuple[int, int]]]:
         """Yield the stretches of documents that are shared, for some pairs."""
@@ -521,15 +531,11 @@ class CoverageMatcher(TextMatcher):
             truth = int(runs.truths.unit(runs.truth[[pair]])[0])
             document = int(runs.documents.unit(runs.document[[pair]])[0])
             found = self._beside(read, truth, document, piece=False).difference
-            by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
-                read, truth, document)  # fmt: skip
-            sides = read.beside(read.texts[truth], read.texts[document], by_letters)
             if found is None:
                 return None
-            if not turned:
-                return in_words(found, *sides)
-            kind, ours, theirs = in_words(found, *sides[::-1])
-            return SaidOtherwise(kind, theirs, ours)
+            kind, ours, theirs = in_words(found, *self._sides(read, truth, document))
+            is_turned = self._is_turned(read, truth, document)
+            return SaidOtherwise(kind, *((theirs, ours) if is_turned else (ours, theirs)))
         return None
 
 
