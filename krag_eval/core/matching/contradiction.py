@@ -77,8 +77,6 @@ _WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
 
 # Tokens of an amount, a date or a time.
 _LONGEST_AMOUNT = 16
-# Runs of a passage that are looked for one by one; of more, each run of the document is.
-_FEW_RUNS = 64
 # Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
 _LARGEST_TABLE = 1 << 27
 _PART = 1 << 13
@@ -112,7 +110,6 @@ _TOKEN = re.compile(
     r"[$€£¥₩](?=\s?[-\d])|(?<=[ (\[:=<>,$€£¥₩])[-+\u2212](?=[$€£¥₩]?\d)|(?<![\w!=])!(?=[^\W\d]|\()"
     r"|(?<=[\w)\]\"' ])(?:<=|>=|==|!=|&&|\|\||\+=|-=|[<>])(?=\s?[\w(\[\"'-])))"
 )
-_APART = re.compile(r"[\W_]+")
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
 _MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
@@ -181,6 +178,10 @@ class Codes(dict[str, str]):
         code = self[token] = chr(min(0xE000 + len(self), 0x10FFFF))
         return code
 
+    def of(self, tokens: Iterable[str]) -> str:
+        """Return the characters of some tokens."""
+        return "".join(map(self.__getitem__, tokens))
+
 
 class Reading:
     """A text as the guard reads it, whatever the tokenizer of the matcher.
@@ -211,7 +212,7 @@ class Reading:
     @cached_property
     def coded(self) -> str:
         """One character for each token."""
-        return "".join(map(self._codes.__getitem__, self.tokens))
+        return self._codes.of(self.tokens)
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
@@ -226,11 +227,6 @@ class Reading:
             found += letters if word.isalpha() else [(start, stop)]
         return found
 
-    @cached_property
-    def letters(self) -> str:
-        """The letters and digits alone."""
-        return _APART.sub("", self._folded)
-
     def begins(self, token: int) -> bool:
         """Return whether a token begins a word."""
         start = self.places[token][0] if token < len(self.tokens) else 0
@@ -241,9 +237,9 @@ class Reading:
         return self.text[self.places[start][0] : self.places[stop - 1][1]] if start < stop else ""
 
     def around(self, start: int, stop: int) -> str:
-        """Return the same with what stands before and behind that is no token."""
+        """Return the same in lower case, with what stands before and behind that is no token."""
         first = self.places[start - 1][1] if start else 0
-        return self.text[first : self.places[stop][0] if stop < len(self.tokens) else None]
+        return self._folded[first : self.places[stop][0] if stop < len(self.tokens) else None]
 
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
@@ -318,9 +314,8 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     if not passage.tokens or not _is_number(passage.tokens[0]):
         return False
     ours, theirs = passage.coded, document.coded
-    places, tokens = [*_places(theirs, ours)], document.tokens
-    if not places:
-        return True
+    tokens = document.tokens
+    places = [one.start() for one in re.finditer(f"(?={re.escape(ours)})", theirs)]
     return all(
         place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
         for place in places
@@ -368,7 +363,7 @@ def in_blocks(
     0.8333333333333334
     """
     scale, weight = (_LETTERS if by_letters else _WORDS), _weights(passage, by_letters)
-    ours, theirs = _codes(passage, document)
+    ours, theirs = map(Codes().of, (passage, document))
     shares = [0.0]
     for start, stop in _windows(len(ours), len(theirs), spans):
         shared = _counted(scale, weight, ours, theirs, slice(start, stop))
@@ -408,21 +403,32 @@ def is_cut(passage: str, document: str) -> bool:
     )
 
 
-def may_be_cut(one: Reading, other: Reading) -> bool:
-    """Return whether a text ends as another begins, or is a part of it, but for what parts words.
+def may_be_cut(passage: Sequence[str], document: Sequence[str]) -> bool:
+    """Return whether a document may begin or end within a passage, given the words of both.
 
-    >>> codes = Codes()
-    >>> readings = (Reading(text, False, codes) for text in ("One: two", "2-3 one tw", "four one"))
-    >>> one, cut, other = readings
-    >>> may_be_cut(one, cut), may_be_cut(one, other)
-    (True, False)
+    It ends with words of its beginning, the last one perhaps cut, or begins with those of its end.
+
+    >>> passage = "one two three".split()
+    >>> may_be_cut(passage, "no one here but one tw".split())
+    True
+    >>> may_be_cut(passage, "no one or two or three".split())
+    False
     """
-    ours, theirs = one.letters, other.letters
-    ends = range(1, min(len(ours), len(theirs)))
-    return (
-        ours in theirs
-        or theirs in ours
-        or any(ours.endswith(theirs[:n]) or theirs.endswith(ours[:n]) for n in ends)
+    if len(document) <= len(passage):
+        return True  # it may be a part of it
+    turned = ([word[::-1] for word in words[::-1]] for words in (passage, document))
+    return _may_begin_within(passage, document) or _may_begin_within(*turned)
+
+
+def _may_begin_within(passage: Sequence[str], document: Sequence[str]) -> bool:
+    """Return whether a document may begin with the end of a passage, perhaps within a word."""
+    # Half a number is another one, and perhaps several.
+    n = next((at for at, word in enumerate(document) if not _PARTS.search(word)), len(document))
+    rest = document[max(n, 1) :]
+    return any(
+        (word.endswith(document[0]) or (n and _PARTS.search(word)))
+        and passage[at + 1 :] == rest[: len(passage) - at - 1]
+        for at, word in enumerate(passage)
     )
 
 
@@ -439,33 +445,12 @@ def _holds(document: bytes, passage: bytes, size: int) -> bool:
     return at >= 0
 
 
-def _places(document: str, passage: str) -> Iterator[int]:
-    """Yield where one text stands in another."""
-    at = document.find(passage)
-    while at >= 0:
-        yield at
-        at = document.find(passage, at + 1)
-
-
-def _codes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, str]:
-    """Return one character for each token, the same for equal ones."""
-    codes: dict[str, str] = {}
-    for token in (*dict.fromkeys(ours), *dict.fromkeys(theirs)):
-        # Beyond the surrogates; behind a million distinct words all others are one.
-        codes.setdefault(token, chr(min(0xE000 + len(codes), 0x10FFFF)))
-    return "".join(map(codes.__getitem__, ours)), "".join(map(codes.__getitem__, theirs))
-
-
 def _spans(passage: str, document: str, run: int) -> list[tuple[int, int]]:
     """Return the stretches of a document whose runs of tokens the passage has, ascending."""
     run = max(1, min(run, len(passage)))
     runs = {passage[at : at + run] for at in range(len(passage) - run + 1)}
     spans: list[tuple[int, int]] = []
-    if len(runs) < _FEW_RUNS:
-        places = sorted(at for one in runs for at in _places(document, one))
-    else:
-        places = [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]
-    for at in places:
+    for at in [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]:
         start = spans.pop()[0] if spans and at <= spans[-1][1] else at
         spans.append((start, at + run))
     return spans
@@ -777,8 +762,8 @@ class _Alignment:
         i, j, k, m = at
         ours, theirs = self.passage, self.document
         return (
-            ours.around(max(0, i - left), min(j + right, len(ours.tokens))).casefold(),
-            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))).casefold(),
+            ours.around(max(0, i - left), min(j + right, len(ours.tokens))),
+            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))),
         )
 
     def _negates(self, at: _Stretch) -> bool:
@@ -975,11 +960,14 @@ class _Alignment:
 
     def _is_spelled(self, at: _Stretch, is_end: bool) -> bool:
         """Return whether the last or first words are a spelling of what the document has there."""
+        if not any(map(may_be_spelled, self._sides(at))):
+            return False
         there = range(1, min(2 * _LONGEST_AMOUNT, at.end - at.there) + 1)
         wholes = (at._replace(end=at.there + n) if is_end else at._replace(there=at.end - n)
                   for n in there)  # fmt: skip
-        self.alike += (same := [one for one in wholes if same_thing(*self._sides(one))][:1])
-        return bool(same)
+        same = next((one for one in wholes if same_thing(*self._sides(one))), None)
+        self.alike += [same] if same else []
+        return same is not None
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""

@@ -69,7 +69,6 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
 
-# Tokenizers whose tokens leave nothing of a text out but what separates them.
 _BY_TEXT = (word_tokens, letter_tokens)
 
 _DIGITS = re.compile(r"\d+")
@@ -382,9 +381,13 @@ class CoverageMatcher(TextMatcher):
             read: The texts.
             is_ranked: Whether it matters by which rank they do.
         """
-        by_text = self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript)
         sides = read.tokens, read.names, read.texts, read.by_letters, read.min_run
-        return Seams(*sides, as_written=by_text, is_ranked=is_ranked)
+        return Seams(*sides, as_written=self._is_by_text, is_ranked=is_ranked)
+
+    @property
+    def _is_by_text(self) -> bool:
+        """Whether tokens leave nothing of a text out but what separates them."""
+        return self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript)
 
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""
@@ -416,8 +419,7 @@ class CoverageMatcher(TextMatcher):
         as shared from then on.
         """
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        texts, is_by_text = read.texts, self.tokenizer in _BY_TEXT or isinstance(
-            self.tokenizer, ByScript)  # fmt: skip
+        texts = read.texts
         alone = similarity >= _LOOKED_AT
         # What is no longer than a run stands there word for word, perhaps in a longer amount.
         is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
@@ -429,7 +431,7 @@ class CoverageMatcher(TextMatcher):
 
         is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in pairs()]
         chosen = chosen[np.array(is_new, bool)]
-        if is_by_text:
+        if self._is_by_text:
             is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
             chosen = chosen[np.array([
                 one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
@@ -438,7 +440,7 @@ class CoverageMatcher(TextMatcher):
         pieces = (~alone[chosen]).tolist()
         found = [self._beside(read, a, b, piece=one)
                  for (a, b, _), one in zip(pairs(), pieces, strict=True)]  # fmt: skip
-        if is_by_text:
+        if self._is_by_text:
             shares = np.array([one.share for one in found], float)
             similarity[chosen] = np.maximum(similarity[chosen], shares)
         others = chosen[np.array([one.difference is not None for one in found], bool)]
@@ -451,7 +453,9 @@ class CoverageMatcher(TextMatcher):
             return is_row
         units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
         texts = zip(*(one.tolist() for one in units), strict=True)
-        likely = np.array([may_be_cut(*self._sides(read, *both)) for both in texts], bool)
+        likely = np.array([
+            not self._is_by_text or may_be_cut(*map(read.words, both)) for both in texts
+        ], bool)  # fmt: skip
         for truth in np.unique(runs.truth[pairs[likely]]).tolist():
             members = runs.document[runs.truth == truth]
             row = runs.seams.laid_end_to_end(runs.truths, truth, runs.documents, members)
@@ -475,7 +479,7 @@ class CoverageMatcher(TextMatcher):
 
     def _is_by_letters(self, read: Read, truth: int) -> bool:
         """Return whether the guard reads a passage by letters, whatever the tokenizer."""
-        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+        if self._is_by_text:
             return bool(read.by_letters[truth])
         return ByScript().by_letters([read.texts[truth]])
 
@@ -496,14 +500,11 @@ class CoverageMatcher(TextMatcher):
     def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
         """Return how much of passages documents hold in however short stretches, for some pairs."""
         units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
-        texts, shares = read.tokens.slices(), []
+        shares = []
         for ours, theirs, shared in zip(
             *(one.tolist() for one in units), self._shared_spans(runs, pairs), strict=True
         ):
-            passage, text = (
-                [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
-                for unit in (ours, theirs)
-            )
+            passage, text = map(read.words, (ours, theirs))
             if self._is_turned(read, ours, theirs):
                 passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
@@ -653,6 +654,10 @@ class Read:
             if key not in self._readings:
                 self._readings[key] = Reading(*key, self._codes)
         return self._readings[passage, by_letters], self._readings[document, by_letters]
+
+    def words(self, text: int) -> list[str]:
+        """Return the tokens of one text."""
+        return [*map(self.names.__getitem__, self.tokens.of(text).tolist())]
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""

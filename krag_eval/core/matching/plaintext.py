@@ -134,10 +134,11 @@ _RARE = re.compile(f"[{_RARE_SEPARATORS}]|{_CIRCLED}")
 _READ_AS = re.compile(
     r"[(\uff08](?:(?<=[\uac00-\ud7a3].)[\u3400-\u9fff]+|(?<=[\u3400-\u9fff].)[\u3040-\u30ff]+)[)\uff09]"
 )
-_LIST_MARK = re.compile(
-    r"\n[ \t]*+(?:(?:\(?\d{1,2}\)|\(?[a-z]\)|\(?[가나다라마바사아자차카타파하][.)])[ \t]"
+_LIST_MARK = (
+    r"[ \t]*+(?:(?:\(?\d{1,2}\)|\(?[a-z]\)|\(?[가나다라마바사아자차카타파하][.)])[ \t]"
     r"|[\u2460-\u2473\u3260-\u327b])[ \t]*+(?=[^\W\d_])"
 )
+_AT_START, _IN_LINES = re.compile(_LIST_MARK), re.compile(f"\n{_LIST_MARK}")
 
 
 def plain(text: str) -> str:
@@ -169,7 +170,9 @@ def plain(text: str) -> str:
     text = _as_seen(text)
     if not text.isascii() and ("(" in text or "\uff08" in text):
         text = _READ_AS.sub("", text)
-    return _LIST_MARK.sub("\n", f"\n{text}")[1:]
+    if mark := _AT_START.match(text):
+        text = text[mark.end() :]
+    return _IN_LINES.sub("\n", text) if "\n" in text else text
 
 
 def _as_seen(text: str) -> str:
