@@ -724,6 +724,8 @@ class _Alignment:
             return "number"
         kind: Kind | None = None
         if not edge and not self._fits(a, b):
+            if self._is_other_unit(at):
+                return "number"
             # Of what is too long the number counts that stands beside the shared words.
             ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
                 start=at.stop - 1, there=at.end - 1)  # fmt: skip
@@ -792,6 +794,15 @@ class _Alignment:
         left = max(start - _with_number(reading, start) for reading, start, _ in sides)
         right = max(reading.words(stop, stop)[1] - stop for reading, _, stop in sides)
         return [*map(values, self._sides(at, left, right))]
+
+    def _is_other_unit(self, at: _Stretch) -> bool:
+        """Return whether a number that both share has another unit, as 2 % and 2 % points."""
+        words = self.passage.tokens[at.start], self.document.tokens[at.there]
+        values = self._values(at)
+        # What was misread or cut is no unit.
+        is_known = all(map(is_unit, words)) or all(unit for side in values for _, unit in side[-1:])
+        is_other = is_known and self.looks.numbers and are_others(*values)
+        return is_other and not any(map(_is_number, words)) and not self._is_same_thing(at)
 
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
@@ -906,6 +917,9 @@ class _Alignment:
             there = min(len(self.theirs), last.end + scale.beyond)
             if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
                 return found
+            unit = _Stretch(last.stop, last.stop + 1, last.end, last.end + 1)
+            if last.end < there and self._is_other_unit(unit):
+                return Difference("number", unit[:2], unit[2:])
         if 0 < self.weight[first.start] <= scale.edge:
             there = max(0, first.there - scale.beyond)
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")

@@ -69,7 +69,6 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
 
-_BY_TEXT = (word_tokens, letter_tokens)
 
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with up to four white spaces after the one before.
@@ -387,7 +386,10 @@ class CoverageMatcher(TextMatcher):
     @property
     def _is_by_text(self) -> bool:
         """Whether tokens leave nothing of a text out but what separates them."""
-        return self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript)
+        return isinstance(self.tokenizer, ByScript) or self.tokenizer in (
+            word_tokens,
+            letter_tokens,
+        )
 
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""

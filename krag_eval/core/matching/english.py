@@ -44,7 +44,7 @@ COUNTED = re.compile(rf"\b(?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})\
 
 #: Unit -> how it is written behind a number.
 UNITS = {
-    "%p": r"percentage points?|%p",
+    "%p": r"percentage(?: points?)?|%p",
     "%": r"per ?cent|pct|%",
     "km": r"km|kilomet(?:er|re)s?",
     "cm": r"cm|centimet(?:er|re)s?",
