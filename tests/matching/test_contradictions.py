@@ -22,11 +22,12 @@ from krag_eval import (
     compare,
 )
 from krag_eval.core.errors import InvalidInput
-from krag_eval.core.matching.contradiction import Codes, Looks, Reading, laid_beside
+from krag_eval.core.matching.contradiction import Codes, Looks, Reading, laid_beside, may_be_cut
 from krag_eval.core.matching.joins import Pieces
 from krag_eval.core.matching.names import matcher_of_signature, resolve_matcher, says_less
 from krag_eval.core.matching.plaintext import plain
 from krag_eval.core.matching.spelling import same_thing
+from krag_eval.core.matching.tokenizers import letter_tokens, word_tokens
 
 UNGUARDED = {"guard": "off"}
 GUARDED = {"guard": "aligned"}
@@ -353,6 +354,56 @@ def test_what_was_cut_off_may_begin_or_end_like_what_is_left(shared, cut_off, le
 def test_a_unit_may_have_several_names(text, units):
     for one, other in (units, units[::-1]):
         assert accepts(text.format(one), text.format(other), threshold=0.5)
+
+
+UNITS = {
+    "en": ("million", "billion", "percent", "days", "hours", "km", "mg"),
+    "ko": ("만", "억", "%", "명", "가구", "개월", "시간", " percentage points"),
+}
+BEHIND = {"en": " in 2022 and 6 {} in 2021", "ko": " 안에 모두 마치고 회원에게 알렸다"}
+
+
+@pytest.mark.parametrize("language", UNITS)
+@pytest.mark.parametrize("ends", ["the passage", "neither"])
+def test_a_number_that_both_share_may_have_another_unit(language, ends):
+    """However long it is, and though the chunk says the passage's own one later on."""
+    text = spellings.AROUND[language].split("{}")[0]
+    for one, other in permutations(UNITS[language], 2):
+        space = " " * (language == "en")
+        here, there = (f"{text}7{space}{unit}" for unit in (one, other))
+        behind = BEHIND[language].format(one)
+        passage = here if ends == "the passage" else here + behind
+        assert not accepts(passage, f"Before. {there}{behind} And more.", threshold=0.5), (one, other)
+        assert accepts(passage, f"Before. {here}{behind} And more.", threshold=0.5), one
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk"),
+    [
+        ("선정된 모든 사람에게는 빠짐없이 매월 20만", "선정된 모든 사람에게는 빠짐없이 매월 20맠 웦씩"),
+        ("the reserve fund of the company stood at 12 million", "the reserve fund of the company "
+         "stood at 12 mil lion on the last day"),
+        ("선정된 모든 사람에게는 빠짐없이 매월 20만", "선정된 모든 사람에게는 빠짐없이 매월 20 - 7 -만 원씩"),
+        ("the road to the old town is altogether 5 km", "the road to the old town is altogether "
+         "5 kilometers long"),
+    ],
+)  # fmt: skip
+def test_what_was_misread_or_broken_is_no_other_unit(passage, chunk):
+    assert accepts(passage, chunk, threshold=0.5)
+
+
+@pytest.mark.parametrize(("language", "tokenize"), [("en", word_tokens), ("ko", letter_tokens)])
+def test_what_a_cut_leaves_of_a_passage_may_be_cut(language, tokenize):
+    """Wherever it is, also inside a word or a number, and whatever stands before or behind."""
+    passage = spellings.AROUND[language].format("1,234,567 (5.5 %), 2024-03-05").lower()
+    for at in range(1, len(passage)):
+        for cut in (f"9 elsewhere 다른 글 {passage[:at]}", f"{passage[at:]} elsewhere 다른 글 9"):
+            long = (
+                f"{'x y z 가나다 ' * 40}{cut}" if cut[0] == "9" else f"{cut}{' x y z 가나다' * 40}"
+            )
+            if tokenize(cut[9:]):
+                assert may_be_cut(tokenize(passage), tokenize(long)), long
+    assert not may_be_cut(tokenize(passage), tokenize(f"q {passage[2:-2]} {'w ' * 200}"))
 
 
 @pytest.mark.parametrize("language", spellings.AROUND)

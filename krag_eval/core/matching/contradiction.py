@@ -112,7 +112,7 @@ _TOKEN = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
-_MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
+_MAY_BE_MARKED = re.compile(r"[$€£¥₩%<>=!&|\u2212]|[-+][$€£¥₩]?\d")
 
 
 class Difference(NamedTuple):
@@ -238,11 +238,12 @@ class Reading:
 
     def around(self, start: int, stop: int) -> str:
         """Return the same in lower case, with what stands before and behind that is no token."""
-        first = self.places[start - 1][1] if start else 0
+        first = self.places[start - 1][1] if start > 0 else 0
         return self._folded[first : self.places[stop][0] if stop < len(self.tokens) else None]
 
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
+        start, stop = max(0, start), min(len(self.tokens), stop)
         least, most = max(0, start - _LONGEST_AMOUNT), min(len(self.tokens), stop + _LONGEST_AMOUNT)
         while start > least and not self.begins(start):
             start -= 1
@@ -324,20 +325,12 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
 
 def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOtherwise:
     """Return a difference in whole words; of a number with its unit."""
-    spans = zip((passage, document), found[1:], strict=True)
     sides = []
-    for reading, (start, stop) in spans:
-        if start == stop:  # nothing stands there: between which words
-            start, stop = max(0, start - 1), min(len(reading.tokens), stop + 1)
-        elif found.kind == "negation":
-            n = 2 if reading.by_letters else 1
-            start, stop = max(0, start - n), min(len(reading.tokens), stop + n)
-        start, stop = reading.words(start, stop)
-        if (
-            found.kind == "number"
-            and start
-            and not any(map(_is_number, reading.tokens[start:stop]))
-        ):
+    for reading, (start, stop) in zip((passage, document), found[1:], strict=True):
+        # Where nothing stands, between which words; and what says no with what is beside it.
+        n = (1 + reading.by_letters) * (found.kind == "negation") if start < stop else 1
+        start, stop = reading.words(start - n, stop + n)
+        if found.kind == "number" and not any(map(_is_number, reading.tokens[start:stop])):
             start = reading.words(start - 1, stop)[0]  # the number of a unit
         sides.append(" ".join(reading.between(start, stop).split()))
     return SaidOtherwise(found.kind, *sides)
@@ -522,7 +515,7 @@ def _counted(
 ) -> list[_Stretch]:
     """Return the stretches that both have, if one of them is long enough to tell."""
     counted: list[_Stretch] = []
-    for at, there, n in _joined(_equal_blocks(ours, theirs[window])):
+    for at, there, n in _equal_blocks(ours, theirs[window]):
         size = weight[at + n] - weight[at]
         least = scale.at_an_end if at == 0 or at + n == len(ours) else scale.block
         if size >= min(least, scale.block, weight[-1]):
@@ -530,20 +523,6 @@ def _counted(
             counted.append(_Stretch(at, at + n, there, there + n))
     longest = max((weight[one.stop] - weight[one.start] for one in counted), default=0.0)
     return counted if longest >= min(scale.anchor, 0.999 * weight[-1]) else []
-
-
-def _joined(blocks: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks, those that parts cut in two as one."""
-    last: tuple[int, int, int] | None = None
-    for at, there, n in blocks:
-        if last and last[0] + last[2] == at and last[1] + last[2] == there:
-            last = last[0], last[1], last[2] + n
-            continue
-        if last:
-            yield last
-        last = at, there, n
-    if last:
-        yield last
 
 
 class _Alignment:
@@ -762,10 +741,9 @@ class _Alignment:
     def _sides(self, at: _Stretch, left: int = 0, right: int = 0) -> tuple[str, str]:
         """Return both texts in lower case, with so many tokens before and behind."""
         i, j, k, m = at
-        ours, theirs = self.passage, self.document
         return (
-            ours.around(max(0, i - left), min(j + right, len(ours.tokens))),
-            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))),
+            self.passage.around(i - left, j + right),
+            self.document.around(k - left, m + right),
         )
 
     def _negates(self, at: _Stretch) -> bool:
@@ -797,12 +775,16 @@ class _Alignment:
 
     def _is_other_unit(self, at: _Stretch) -> bool:
         """Return whether a number that both share has another unit, as 2 % and 2 % points."""
-        words = self.passage.tokens[at.start], self.document.tokens[at.there]
-        values = self._values(at)
-        # What was misread or cut is no unit.
-        is_known = all(map(is_unit, words)) or all(unit for side in values for _, unit in side[-1:])
-        is_other = is_known and self.looks.numbers and are_others(*values)
-        return is_other and not any(map(_is_number, words)) and not self._is_same_thing(at)
+        ours, theirs = self.passage.tokens, self.document.tokens
+        before = [*filter(_is_number, ours[_with_number(self.passage, at.start) : at.start])]
+        if not (before and self.looks.numbers) or any(
+            map(_is_number, (ours[at.start], theirs[at.there]))
+        ):
+            return False
+        sides = self._values(at)
+        # What was misread or cut is no unit, and leaves the number as it is.
+        is_known = all(side[-1:] != values(before[-1]) for side in sides)
+        return is_known and are_others(*sides) and not self._is_same_thing(at)
 
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str

@@ -69,7 +69,6 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
 
-
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with up to four white spaces after the one before.
 _WITH_GAPS = re.compile(r"(?<!\d)\d++(?:\s{1,4}\d++)+")
@@ -489,7 +488,7 @@ class CoverageMatcher(TextMatcher):
         """Return whether it is asked how much of the document the passage holds."""
         if self.direction != "either":
             return False
-        sizes = read.tokens.sizes[[truth, document]].tolist()
+        sizes: list[int] = read.tokens.sizes[[truth, document]].tolist()
         return int(read.min_run[document]) <= sizes[1] < sizes[0]
 
     def _shared_spans(self, runs: SharedRuns, pairs: IntArray) -> Iterator[list[tuple[int, int]]]:
