@@ -127,7 +127,8 @@ class CoverageMatcher(TextMatcher):
             the longer ones, once passage and document lie beside each other: of two words or more
             (one at the ends), of four letters or more. For ground truth that was scanned: words
             that are broken or misread no longer cost their neighbours. The guard looks at such
-            pairs as at others; what was rewritten also needs ``guard="numbers"``.
+            pairs as at others; what was rewritten also needs ``guard="numbers"``. It still accepts,
+            two or three times as often as without, that two words changed places.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``; what a document that contradicts holds does not count. Right for passages
