@@ -28,46 +28,60 @@ WITH_DEV = (
     "docs/ko/performance.md",
     "krag_eval/distributed/dask.py",
     "krag_eval/integrations/openevals.py",
-    "tests/browser",
-    "tests/cli/test_cli_trec.py",
-    "tests/datasets/test_trec.py",
-    "tests/datasets/test_trec_parity.py",
+    "tests/formats/test_cli_trec.py",
+    "tests/formats/test_trec.py",
+    "tests/formats/test_trec_parity.py",
     "tests/distributed",
     "tests/integrations/test_openevals.py",
-    "tests/retrievers/test_agents.py",
-    "tests/retrievers/test_sweep_packages.py",
-    "tests/test_options.py",
-    "tests/test_parity.py",
-    "tests/test_parity_ranx.py",
-    "tests/test_site.py",
+    "tests/asking/test_agents.py",
+    "tests/sweeping/test_sweep_packages.py",
+    "tests/across_rooms/test_options.py",
+    "tests/core/scoring/test_parity.py",
+    "tests/core/scoring/test_parity_ranx.py",
+    "tests/docs/test_site.py",
+    "tests/labelling/test_labelling_in_a_browser.py",
+    "tests/report/test_report_in_a_browser.py",
 )
 #: What starts processes, fills memory or goes through every character; by file or test.
 SLOW = (
+    "tests/across_rooms/test_determinism.py",
+    "tests/asking/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
+    "tests/asking/test_checkpoint.py::test_killed_runs_resume",
+    "tests/asking/test_typing.py::test_what_a_strict_checker_takes_and_refuses",
     "tests/cli/test_cli_exit_codes.py",
+    "tests/comparison/test_gates.py::test_a_gate_fails_wherever_the_comparison_shows_a_loss",
+    "tests/core/matching/test_contradictions.py::test_a_number_may_have_any_length",
+    "tests/core/matching/test_contradictions.py::test_on_texts_in_versions_the_guard_reports",
+    "tests/core/matching/test_contradictions.py::test_the_tables_fit_the_guides",
+    "tests/core/matching/test_contradictions.py::test_the_texts_that_were_kept_aside",
+    "tests/core/matching/test_parallel.py",
+    "tests/core/matching/test_properties.py",
+    "tests/core/matching/test_spans.py::test_many_overlapping_spans_take_no_square",
+    "tests/core/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",
+    "tests/core/matching/test_tokenizers.py::test_no_built_in_tokenizer_loses_a_text",
+    "tests/core/matching/test_tokenizers.py::test_rouge_score_parity_on_every_character",
+    "tests/core/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
+    "tests/core/scoring/test_digits.py::test_other_processors_and_threads_print_the_same",
+    "tests/core/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
+    "tests/core/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
+    "tests/loading/test_lines.py::TestBombs",
+    "tests/loading/test_parquet.py::TestLimits",
     "tests/integrations/test_action.py",
-    "tests/datasets/test_parquet.py::TestLimits",
-    "tests/datasets/test_lines.py::TestBombs",
-    "tests/matching/test_parallel.py",
-    "tests/matching/test_properties.py",
-    "tests/matching/test_tokenizers.py::test_kiwi_batches_work_in_a_forked_child",
-    "tests/matching/test_tokenizers.py::test_no_built_in_tokenizer_loses_a_text",
-    "tests/matching/test_tokenizers.py::test_rouge_score_parity_on_every_character",
-    "tests/matching/test_tokenizers.py::test_words_treat_every_character_as_defined",
-    "tests/retrievers/test_checkpoint.py::test_a_file_torn_anywhere_is_recovered_from",
-    "tests/retrievers/test_checkpoint.py::test_killed_runs_resume",
-    "tests/retrievers/test_sweep.py::test_a_killed_sweep_goes_on[50]",
-    "tests/retrievers/test_typing.py::test_what_a_strict_checker_takes_and_refuses",
+    "tests/matchers/test_judge.py::test_a_killed_run_asks_only_for_the_rest",
+    "tests/matchers/test_judge.py::test_ctrl_c_loses_nothing",
+    "tests/matchers/test_judge.py::test_several_processes_share_a_file",
     "tests/streaming/test_evaluate_file.py::test_a_file_of_rows_cannot_fill_the_memory",
     "tests/streaming/test_killing.py",
-    "tests/test_determinism.py",
-    "tests/test_digits.py::test_other_processors_and_threads_print_the_same",
-    "tests/test_evaluator.py::test_documents_with_alternatives_and_repeats_agree_with_loops",
-    "tests/test_evaluator.py::test_the_order_of_queries_does_not_change_a_digit",
+    "tests/study/test_systems.py",
+    "tests/sweeping/test_cli_sweep.py::test_an_interrupt_tells_what_is_kept",
+    "tests/sweeping/test_sweep.py::test_a_killed_sweep_goes_on[50]",
+    "tests/sweeping/test_sweep.py::test_the_table_of_chunk_sizes",
     # Needs LangChain's splitters, which come with `dev`.
-    "tests/matching/test_spans.py::test_a_splitter_writes_what_is_read",
+    "tests/core/matching/test_spans.py::test_a_splitter_writes_what_is_read",
     # Needs what runs notebooks, which comes with `dev`.
-    "tests/test_progress.py::test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run",
-    "tests/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
+    "tests/core/display/test_progress.py"
+    "::test_a_notebook_that_is_run_as_a_whole_has_one_line_per_run",
+    "tests/core/test_partitions.py::test_parts_give_the_numbers_of_the_whole",
 )
 
 # Nothing fails for being slow once: the machine may have been busy.
@@ -97,7 +111,8 @@ def _runs(item: pytest.Item, config: pytest.Config) -> bool:
     if not config.getoption("--rest"):
         return quick
     again = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not quick or again or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
+    again = again or item.get_closest_marker("tries_fewer")
+    return bool(not quick or again) or item.nodeid.startswith((*WITH_DEV, "tests/plotting"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

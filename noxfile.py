@@ -18,14 +18,10 @@ nox.options.sessions = ["lint", "forge", "docs", "tests-3.12"]
 PARALLEL = ("-n", "auto", "--dist", "loadfile")
 #: What numpy computes with, held against its first version.
 COMPUTED = (
-    "tests/matching", "tests/streaming", "tests/datasets/test_audit.py",
-    "tests/datasets/test_parquet.py",
-    *(f"tests/test_{name}.py" for name in (
-        "aspects", "averages", "budgets", "calibration", "clusters", "comparison", "conventions",
-        "diagnosis", "evidence", "few_labels", "gates", "judged", "metrics", "metrics_per_query",
-        "partitions", "pieces", "pieces_everywhere", "planning", "relevance", "slices",
-        "thresholds", "uncertainty", "undefined", "worked_examples",
-    )),
+    "tests/core/matching", "tests/core/scoring", "tests/core/results/test_evidence.py",
+    "tests/core/test_partitions.py", "tests/intervals", "tests/matchers",
+    "tests/comparison", "tests/diagnosis", "tests/lab", "tests/auditing", "tests/streaming",
+    "tests/loading/test_parquet.py", "tests/across_rooms/test_pieces_everywhere.py",
 )  # fmt: skip
 #: The files of the forge, by the schema that check-jsonschema brings along for each.
 SCHEMAS = {
@@ -51,7 +47,7 @@ def tests(session: nox.Session) -> None:
 def numpy_1(session: nox.Session) -> None:
     """What is computed, with numpy 1.26."""
     session.install("-e", ".[test]", "numpy==1.26.*", "pyarrow<26")  # 26 needs numpy 2
-    alike = ("-p", "no:cacheprovider", "--ignore", "tests/matching/test_judge.py")
+    alike = ("-p", "no:cacheprovider", "--ignore", "tests/matchers/test_judge.py")
     session.run("python", "-m", "pytest", *PARALLEL, *alike, *COMPUTED)
 
 
@@ -137,8 +133,14 @@ def ci(session: nox.Session, script: str) -> None:
 
 @nox.session
 def rooms(session: nox.Session) -> None:
-    """Delete each room in turn: what does not need it imports, and the core evaluates."""
+    """Delete each room in turn: what does not need it imports, and the core evaluates.
+
+    Then the tests of the core and of each room, with no room there that it does not declare.
+    """
     session.install("-e", ".[test]")
-    folders = (path.parent.name for path in Path("krag_eval").glob("*/__init__.py"))
-    names = sorted({*folders} - {"core", "datasets"})
+    folders = {path.parent.name for path in Path("krag_eval").glob("*/__init__.py")}
+    names = sorted(folders - {"core", "datasets"})
     session.run("python", "tests/without_room.py", *names)
+    with_tests = sorted(path.name for path in Path("tests").iterdir() if path.name in folders)
+    # The shell has the commands of all rooms.
+    session.run("python", "tests/room_alone.py", *(one for one in with_tests if one != "cli"))

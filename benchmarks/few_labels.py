@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator, debias
-from krag_eval.core.intervals import QuerySums
 from krag_eval.core.results.rows import RowsInMemory
+from krag_eval.intervals.intervals import QuerySums
 from krag_eval.lab.few_labels import DebiasedValue, Values, interval_with
 
 POPULATION = 100_000

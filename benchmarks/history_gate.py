@@ -7,8 +7,8 @@ night's mean to the nights before. Printed is, for so many questions, so many th
 that may drop, the share of nights of an unchanged system that fail, held against the best of the
 last ten nights, against one fixed night and against the mean of the last ten (what
 ``History.check`` does); and how often a true drop of 0.10 is noticed by the last two. The same
-numbers come from ``History.check`` itself, some 100 times slower: ``tests/test_history_gate.py``
-holds the two together.
+numbers come from ``History.check`` itself, some 100 times slower:
+``tests/history/test_history_gate.py`` holds the two together.
 
 The mean of several nights is held to by three tests: p of random signs of the differences is of
 the questions; p of the turn, where any night may as well have been the new one, is of the nights,

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from krag_eval import EvaluationResult, KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.comparison.comparison import compare
-from krag_eval.core.intervals import confidence_intervals
 from krag_eval.core.results.rows import RowsInMemory
+from krag_eval.intervals.intervals import confidence_intervals
 
 POPULATION = 200_000
 DEPTH = 10

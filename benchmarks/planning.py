@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from krag_eval.comparison.permutation import SwapTest
-from krag_eval.core.intervals import QuerySums, Spread
 from krag_eval.core.scoring.averages import Average
+from krag_eval.intervals.intervals import QuerySums, Spread
 
 Floats = NDArray[np.float64]
 Population = Callable[[np.random.Generator, int], Floats]

@@ -11,9 +11,10 @@ All texts are cut at five sizes and overlaps, into chunks whose ids are their or
 id is nearly always another text in the next index. From every size to every other go two golden
 sets: ids alone, of all chunks that an excerpt lies in, and quotes: the excerpts, with the id of
 their chunk where one has all of it. Each label is also looked for by
-``tests/reference_reanchor.py``, which tries every run of words in every chunk. Printed is how many
-labels are in which state; how many have another state, other ids or other alternatives there; and
-of how many a chunk that was chosen lies elsewhere than the label, whose words stand there as well.
+``tests/shared/reference_reanchor.py``, which tries every run of words in every chunk. Printed is
+how many labels are in which state; how many have another state, other ids or other alternatives
+there; and of how many a chunk that was chosen lies elsewhere than the label, whose words stand
+there as well.
 
 The time, of one pair of sizes, is set beside the search that most people write first: rapidfuzz's
 ``partial_ratio`` of every label with every chunk.
@@ -39,7 +40,7 @@ from krag_eval import KragEvalWarning, reanchor
 from krag_eval.datasets import Dataset
 from krag_eval.reanchoring.reanchor import STATES, Reanchored
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "shared"))
 import reference_reanchor as reference
 
 #: Words of a chunk, and those it shares with the next one.

@@ -13,7 +13,7 @@ from typing import Any
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 with atheris.instrument_imports(include=["krag_eval"]):
     import fuzz_targets
 

@@ -32,7 +32,6 @@ from .core.conventions import (
 )
 from .core.documents import AnyOf as AnyOf
 from .core.errors import KragEvalWarning as KragEvalWarning
-from .core.intervals import confidence_intervals as confidence_intervals
 from .core.matching.base import (
     AndMatcher as AndMatcher,
     KeyMatcher as KeyMatcher,
@@ -60,6 +59,7 @@ from .diagnosis.causes import Index as Index
 from .diagnosis.diagnosis import Diagnosis as Diagnosis
 from .evaluator import OfflineRetrievalEvaluator as OfflineRetrievalEvaluator
 from .history.history import History as History
+from .intervals.intervals import confidence_intervals as confidence_intervals
 from .lab.calibration import (
     Calibration as Calibration,
     agreement as agreement,

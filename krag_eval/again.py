@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.core import InvalidInput, clipped, dataset_in, labels_for, muted
+from krag_eval.core import InvalidInput, clipped, labels_for, muted
+from krag_eval.loading.loading import dataset_in
 
 if TYPE_CHECKING:
     from krag_eval.core import Matcher, ResultFacts

@@ -17,9 +17,10 @@ from krag_eval.core import (
     Length,
     ResultFacts,
     clipped,
+    deepest,
     spoken,
 )
-from krag_eval.core.scoring import cutoffs
+from krag_eval.core.scoring.cutoffs import check_cutoff
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
 
     from krag_eval.comparison.gates import GateReport
     from krag_eval.comparison.slices import Slices
-    from krag_eval.core import ChunkSource, Matcher, Source
-    from krag_eval.core.intervals import BudgetToRecall
+    from krag_eval.core import Matcher
     from krag_eval.diagnosis.causes import Deeper, Index
     from krag_eval.diagnosis.diagnosis import Diagnosis, ForeignIndex
+    from krag_eval.intervals.intervals import BudgetToRecall
     from krag_eval.lab.predicting import Predictions
     from krag_eval.lab.score_cutoffs import ScoreCutoffs
+    from krag_eval.loading.loading import ChunkSource, Source
 
 
 class EvaluationResult(ResultFacts):
@@ -153,7 +155,7 @@ class EvaluationResult(ResultFacts):
         return diagnosed(
             source._evidence(Advice("pass {}, what it was evaluated on", dataset=...)),
             source.labels,
-            cutoffs.deepest(self.k) if k is None else cutoffs.check_cutoff(k),
+            deepest(self.k) if k is None else check_cutoff(k),
             signature=self.settings["matcher"],
             matcher=matcher,
             index=index,
@@ -222,7 +224,7 @@ class EvaluationResult(ResultFacts):
         1  wiki  20    1.0   0.5
         """
         from krag_eval.comparison.slices import slices
-        from krag_eval.core import check_sampling
+        from krag_eval.intervals.intervals import check_sampling
 
         self._warn_of_failed()
         sampling = check_sampling(level, n_resamples, seed)
@@ -277,7 +279,7 @@ class EvaluationResult(ResultFacts):
         >>> found.best, round(found.spearman, 3)
         ('mrr@2', 1.0)
         """
-        from krag_eval.core import check_sampling
+        from krag_eval.intervals.intervals import check_sampling
         from krag_eval.lab.predicting import predictions
 
         self._warn_of_failed()
@@ -334,7 +336,7 @@ class EvaluationResult(ResultFacts):
         >>> found.best, found.held_out
         (0.9, (1.0, 1.0))
         """
-        from krag_eval.core import check_sampling
+        from krag_eval.intervals.intervals import check_sampling
         from krag_eval.lab.score_cutoffs import score_cutoffs
 
         self._warn_of_failed()
@@ -411,7 +413,7 @@ class EvaluationResult(ResultFacts):
         passed: mrr@5 is 1.0000, at or above the floor of 1
         """
         from krag_eval.comparison.gates import Terms, check
-        from krag_eval.core import check_sampling
+        from krag_eval.intervals.intervals import check_sampling
 
         sampling = check_sampling(level, n_resamples, seed)
         allowed = (allow_failures, allow_missing)
@@ -479,10 +481,10 @@ class EvaluationResult(ResultFacts):
     def confidence_intervals(self, level: float = 0.95, **sampling: Any) -> pd.DataFrame:
         """Return an interval for every average at every cutoff.
 
-        See ``krag_eval.core.intervals.confidence_intervals``, also for the other arguments:
+        See ``krag_eval.intervals.intervals.confidence_intervals``, also for the other arguments:
         ``clusters="source"`` draws all queries of a source together.
         """
-        from krag_eval.core import confidence_intervals
+        from krag_eval.intervals.intervals import confidence_intervals
 
         return confidence_intervals(self, level, **sampling)
 
@@ -526,8 +528,7 @@ class EvaluationResult(ResultFacts):
         >>> found.value, found.unit, found.low, found.high
         (7.0, 'w', 3.0, 7.0)
         """
-        from krag_eval.core import check_sampling
-        from krag_eval.core.intervals import budget_to_recall
+        from krag_eval.intervals.intervals import budget_to_recall, check_sampling
 
         sampling = check_sampling(level, n_resamples, seed)
         return budget_to_recall(self, recall, length, sampling)

@@ -41,7 +41,7 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.FloorDiv: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 # They end threads from outside, which never happens while a tracer runs.
-UNTRACED = ("tests/matching/test_timeouts.py", "tests/retrievers/test_hanging.py")
+UNTRACED = ("tests/matchers/test_timeouts.py", "tests/asking/test_hanging.py")
 # Loaded once, and not by each mutant's process.
 LOADED = ("langchain_core.retrievers", "matplotlib.pyplot", "pandas", "pyarrow", "scipy.stats")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":  # before the import below, so that this tree is described
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent / "shared")]
 
-from cli.cli_runs import finding, invoked, written
+from cli_runs import finding, invoked, written
 from golden.recorder import settled
 
 from krag_eval import to_label

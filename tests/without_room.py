@@ -14,13 +14,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "krag_eval"
 
 EVALUATE = """
-from krag_eval.core.data.loading import read_jsonl
-from krag_eval.core.evaluator import FactsEvaluator
+import json
 from importlib.resources import files
+from krag_eval.core.evaluator import FactsEvaluator
 
-with files("krag_eval").joinpath("data", "demo.jsonl").open("rb") as file:
-    dataset = read_jsonl(file)
-result = dataset._evaluator_of(FactsEvaluator, {"matcher": "coverage"}).evaluate([1, 5])
+lines = files("krag_eval").joinpath("data", "demo.jsonl").read_text("utf-8").splitlines()
+rows = [json.loads(line) for line in lines]
+lists = [[row[side] for row in rows] for side in ("actual", "predicted")]
+result = FactsEvaluator(*lists, matcher="coverage").evaluate([1, 5])
 print(repr(result))
 print(result.explain(position=0).to_text(80))
 print(result["recall@5"], result["ndcg@5"])

@@ -22,9 +22,9 @@ from krag_eval.asking.asking import Asking, Call, query_in
 from krag_eval.asking.evaluating import Evaluation, Rows, Run
 from krag_eval.asking.messages import returned_in
 from krag_eval.asking.recording import MESSAGES, Question, RetrievalRecorder, Seen, strand
-from krag_eval.asking.verbs import Asks, asks, twin_of
 from krag_eval.core import (
     DEFAULT_CUTOFFS,
+    EVALUATOR_OPTIONS,
     N_,
     Advice,
     Cutoffs,
@@ -34,6 +34,7 @@ from krag_eval.core import (
     Length,
     Location,
     _,
+    check_options,
     errors,
     warn,
 )
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from krag_eval.result import EvaluationResult
 
 
-@asks
 def evaluate_agent(
     agent: Runnable[Any, Any],
     dataset: Rows,
@@ -65,7 +65,7 @@ def evaluate_agent(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     **options: Any,
-) -> Asks[EvaluationResult]:
+) -> EvaluationResult:
     """Ask an agent every question of a data set, and evaluate what its searches returned.
 
     Each question is a conversation of its own, ``{"messages": [{"role": "user", "content":
@@ -131,15 +131,45 @@ def evaluate_agent(
     >>> evaluate_agent(agent, dataset, k=1, calls="all", metrics=["mrr"]).to_dict()
     {'mrr@1': 1.0}
     """
+    check_options(evaluate_agent, options, EVALUATOR_OPTIONS)
     call = AgentCall(Searching(agent, calls, retriever, recorder, input_key))
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
-    return AgentRun(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
-                                             checkpoint, checkpoint_key), "asking")  # fmt: skip
+    asking = Asking(
+        on_error, max_concurrency, timeout, config, progress, checkpoint, checkpoint_key
+    )
+    return AgentRun(call, evaluation, asking, "asking").now()
 
 
-@twin_of(evaluate_agent)
-def aevaluate_agent() -> None:
+async def aevaluate_agent(
+    agent: Runnable[Any, Any],
+    dataset: Rows,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    matcher: str | Matcher | None = None,
+    *,
+    calls: Literal["union", "all", "first", "last"] = "union",
+    retriever: str | None = None,
+    recorder: RetrievalRecorder | None = None,
+    input_key: str = MESSAGES,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    on_error: Literal["raise", "record"] | None = None,
+    max_concurrency: int | None = None,
+    timeout: float | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    **options: Any,
+) -> EvaluationResult:
     """Do as :func:`evaluate_agent`, through the agent's own ``ainvoke``."""
+    check_options(aevaluate_agent, options, EVALUATOR_OPTIONS)
+    call = AgentCall(Searching(agent, calls, retriever, recorder, input_key))
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    asking = Asking(
+        on_error, max_concurrency, timeout, config, progress, checkpoint, checkpoint_key
+    )
+    return await AgentRun(call, evaluation, asking, "asking").soon()
 
 
 # A tool whose searches can be seen, in words.

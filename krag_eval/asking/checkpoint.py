@@ -38,7 +38,7 @@ from krag_eval.core import (
     warn,
 )
 from krag_eval.core.documents import written_id
-from krag_eval.core.files import Purpose, differences, lock
+from krag_eval.core.files import Purpose
 
 _LONGEST_SETTING = 500
 _KEY = "checkpoint_key"
@@ -110,7 +110,7 @@ class Journal:
             raise OSError(f"{purpose.argument}: {path} is not a regular file; name another.")
         self._file = Path(path).open("a+b")  # noqa: SIM115
         try:
-            lock(self._file, purpose.argument, self.path)
+            purpose.lock(self._file, self.path)
             self._read()
         except BaseException:
             self.close()
@@ -208,7 +208,7 @@ class Checkpoint(Journal):
         elif _by_name(asked).items() <= _by_name(header).items():
             fix = Advice(f"{start}. {_BY_KEY}", checkpoint_key=...)
         replace(self.purpose, settings=wanted).check(made, self.path, fix)
-        settings = differences(header["retriever"], asked["retriever"], {}, "retriever.")
+        settings = Purpose.differences(header["retriever"], asked["retriever"], {}, "retriever.")
         differing = "; ".join(settings)
         if new_key is not None and differing:
             told = _(

@@ -14,16 +14,14 @@ from langchain_core.runnables.config import RunnableConfig, get_config_list
 
 from krag_eval.asking.asking import Answered, Answers, Asking, Call, RetrieverLike, Round
 from krag_eval.asking.checkpoint import Checkpoint, purpose_of
-from krag_eval.asking.verbs import Asks, asks, twin_of
 from krag_eval.comparison.comparable import checked_metrics
 from krag_eval.comparison.comparison import Comparison, compare
 from krag_eval.core import (
     DEFAULT_CUTOFFS,
+    EVALUATOR_OPTIONS,
     LISTS,
     PLAN_OPTIONS,
-    Clusters,
     Cutoffs,
-    Dataset,
     DocumentLike,
     InvalidInput,
     InvalidType,
@@ -34,23 +32,24 @@ from krag_eval.core import (
     Tag,
     _,
     bar_of,
-    check_sampling,
+    check_options,
     clipped,
     deepest,
-    documents_in,
     errors,
     labels_for,
     muted,
     spelled,
     warn,
 )
-from krag_eval.core.data import loading, table, vocabularies
-from krag_eval.core.data.vocabularies import as_row
-from krag_eval.core.documents import checked_tags, with_status
+from krag_eval.core.documents import checked_tags
 from krag_eval.core.files import bars
 from krag_eval.core.matching.parallel import check_n_jobs
-from krag_eval.core.options import with_defaults
 from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan
+from krag_eval.intervals.intervals import Clusters, check_sampling
+from krag_eval.loading import loading, table, vocabularies
+from krag_eval.loading.cells import documents_in, with_status
+from krag_eval.loading.dataset import Dataset, with_defaults
+from krag_eval.loading.vocabularies import as_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from krag_eval.result import EvaluationResult
 
 
-@asks
 def evaluate_retriever(
     retriever: RetrieverLike,
     dataset: Rows,
@@ -79,7 +77,7 @@ def evaluate_retriever(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     **options: Any,
-) -> Asks[EvaluationResult]:
+) -> EvaluationResult:
     """Ask a retriever every question of a data set, and evaluate what comes back.
 
     Each question is one ``invoke`` of the retriever, in LangChain's config, so callbacks, tags and
@@ -160,14 +158,35 @@ def evaluate_retriever(
     >>> result.to_dict()["hit_rate@1"], result.failures.empty
     (0.5, True)
     """
+    check_options(evaluate_retriever, options, EVALUATOR_OPTIONS)
     call = Call.of(retriever, input_key, output_key)
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
-    return Run(call, evaluation, Asking(on_error, max_concurrency, timeout, config, progress,
-                                        checkpoint, checkpoint_key))  # fmt: skip
+    asking = Asking(
+        on_error, max_concurrency, timeout, config, progress, checkpoint, checkpoint_key
+    )
+    return Run(call, evaluation, asking).now()
 
 
-@twin_of(evaluate_retriever)
-def aevaluate_retriever() -> None:
+async def aevaluate_retriever(
+    retriever: RetrieverLike,
+    dataset: Rows,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    matcher: str | Matcher | None = None,
+    *,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] | None = None,
+    max_concurrency: int | None = None,
+    timeout: float | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    **options: Any,
+) -> EvaluationResult:
     """Do as :func:`evaluate_retriever`, through the retriever's own ``ainvoke``.
 
     As many questions are asked at the same time as LangChain has threads, if ``max_concurrency``
@@ -180,9 +199,15 @@ def aevaluate_retriever() -> None:
     >>> asyncio.run(aevaluate_retriever(retriever, dataset, k=1)).to_dict()["mrr@1"]
     1.0
     """
+    check_options(aevaluate_retriever, options, EVALUATOR_OPTIONS)
+    call = Call.of(retriever, input_key, output_key)
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    asking = Asking(
+        on_error, max_concurrency, timeout, config, progress, checkpoint, checkpoint_key
+    )
+    return await Run(call, evaluation, asking).soon()
 
 
-@asks
 def evaluate_retrievers(
     retrievers: Mapping[str, RetrieverLike],
     dataset: Rows,
@@ -208,7 +233,7 @@ def evaluate_retrievers(
     checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
     checkpoint_key: Mapping[str, str] | None = None,
     **options: Any,
-) -> Asks[Comparison]:
+) -> Comparison:
     """Ask several retrievers the same questions, one after the other, and compare them.
 
     Everything is checked before the first question is asked.
@@ -272,32 +297,49 @@ def evaluate_retrievers(
     >>> comparison.results["half"].to_dict()["hit_rate@5"]
     0.5
     """
+    check_options(evaluate_retrievers, options, EVALUATOR_OPTIONS)
     evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
-    checked = _checked_retrievers(retrievers)
-    calls = {name: Call.of(one, input_key, output_key) for name, one in checked.items()}
     asking = Asking(on_error, max_concurrency, timeout, config, progress)
-    files = _by_name("checkpoint", checkpoint, calls)
-    keys = _by_name("checkpoint_key", checkpoint_key, calls)
-    check_sampling(level, n_resamples, seed)
-    if baseline is not None:
-        errors.one_of("baseline", baseline, list(calls))
-    evaluation.check_clusters(clusters)
-    metric = evaluation.deepest_ndcg if metric is None else metric
-    checked_metrics(dict.fromkeys(calls, evaluation.plan.nothing().summary), metric)
-    runs = {}
-    for name, call in calls.items():
-        own = replace(asking, checkpoint=files.get(name), checkpoint_key=keys.get(name))
-        runs[name] = Run(call, evaluation, own, name)
-    if len({os.path.realpath(path) for path in files.values()}) < len(files):
-        problem = ": each retriever needs a file of its own, got one twice"
-        raise InvalidInput("checkpoint", problem)
-    sampling: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "seed": seed}
-    return Runs(runs, metric, {"baseline": baseline, "clusters": clusters, **sampling})
+    calls = _calls(retrievers, input_key, output_key)
+    runs = _runs(calls, evaluation, asking, checkpoint, checkpoint_key)
+    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
+    return Runs.of(runs, evaluation, metric, baseline, clusters, sampling).now()
 
 
-@twin_of(evaluate_retrievers)
-def aevaluate_retrievers() -> None:
+async def aevaluate_retrievers(
+    retrievers: Mapping[str, RetrieverLike],
+    dataset: Rows,
+    k: Cutoffs = DEFAULT_CUTOFFS,
+    matcher: str | Matcher | None = None,
+    *,
+    metric: str | Sequence[str] | None = None,
+    baseline: str | None = None,
+    clusters: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    budget: int | Iterable[int] | None = None,
+    length: Length = "words",
+    metrics: Iterable[str | Metric] | None = None,
+    input_key: str | None = None,
+    output_key: str | None = None,
+    on_error: Literal["raise", "record"] | None = None,
+    max_concurrency: int | None = None,
+    timeout: float | None = None,
+    config: RunnableConfig | Sequence[RunnableConfig] | None = None,
+    progress: bool | None = None,
+    checkpoint: Mapping[str, str | os.PathLike[str]] | None = None,
+    checkpoint_key: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Comparison:
     """Do as :func:`evaluate_retrievers`, through each retriever's own ``ainvoke``."""
+    check_options(aevaluate_retrievers, options, EVALUATOR_OPTIONS)
+    evaluation = Evaluation.of(dataset, k, matcher, metrics, options, budget=budget, length=length)
+    asking = Asking(on_error, max_concurrency, timeout, config, progress)
+    calls = _calls(retrievers, input_key, output_key)
+    runs = _runs(calls, evaluation, asking, checkpoint, checkpoint_key)
+    sampling = {"level": level, "n_resamples": n_resamples, "seed": seed}
+    return await Runs.of(runs, evaluation, metric, baseline, clusters, sampling).soon()
 
 
 #: Questions and their ground truth: rows or a table of them, a dict from question to documents, or
@@ -633,6 +675,25 @@ class Runs:
     metric: str | Sequence[str]
     comparing: Mapping[str, Any]
 
+    @classmethod
+    def of(
+        cls,
+        runs: Mapping[str, Run],
+        evaluation: Evaluation,
+        metric: str | Sequence[str] | None,
+        baseline: str | None,
+        clusters: str | None,
+        sampling: Mapping[str, Any],
+    ) -> Runs:
+        """Check how the results are to be compared, before anything is asked."""
+        check_sampling(**sampling)
+        if baseline is not None:
+            errors.one_of("baseline", baseline, list(runs))
+        evaluation.check_clusters(clusters)
+        metric = evaluation.deepest_ndcg if metric is None else metric
+        checked_metrics(dict.fromkeys(runs, evaluation.plan.nothing().summary), metric)
+        return cls(runs, metric, {"baseline": baseline, "clusters": clusters, **sampling})
+
     def now(self) -> Comparison:
         """Ask one retriever after the other, and compare them."""
         with _saving() as results:
@@ -667,7 +728,8 @@ def _saving() -> Iterator[dict[str, EvaluationResult]]:
         raise
 
 
-def _checked_retrievers(retrievers: object) -> Mapping[str, Any]:
+def _calls(retrievers: object, input_key: str | None, output_key: str | None) -> dict[str, Call]:
+    """Return how each of several retrievers is asked."""
     if not isinstance(retrievers, Mapping):
         be = 'map names to retrievers, such as {"bm25": first, "dense": second}'
         raise errors.must("retrievers", be, retrievers, kind=InvalidType)
@@ -677,7 +739,23 @@ def _checked_retrievers(retrievers: object) -> Mapping[str, Any]:
     if len(retrievers) < 2:
         fix = "evaluate_retriever evaluates one alone"
         raise errors.must("retrievers", "hold at least two to compare", len(retrievers), fix)
-    return retrievers
+    return {name: Call.of(each, input_key, output_key) for name, each in retrievers.items()}
+
+
+def _runs(
+    calls: dict[str, Call], evaluation: Evaluation, asking: Asking, checkpoint: Any, key: Any
+) -> dict[str, Run]:
+    """Return a run for each retriever, with its own checkpoint if it has one."""
+    files = _by_name("checkpoint", checkpoint, calls)
+    keys = _by_name("checkpoint_key", key, calls)
+    runs = {}
+    for name, call in calls.items():
+        own = replace(asking, checkpoint=files.get(name), checkpoint_key=keys.get(name))
+        runs[name] = Run(call, evaluation, own, name)
+    if len({os.path.realpath(path) for path in files.values()}) < len(files):
+        problem = ": each retriever needs a file of its own, got one twice"
+        raise InvalidInput("checkpoint", problem)
+    return runs
 
 
 def _by_name(argument: str, given: Any, calls: Mapping[str, Any]) -> Mapping[str, Any]:

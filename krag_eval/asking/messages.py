@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval.core.documents import as_document, chunk_in
-from krag_eval.core.reading import parsed
+from krag_eval.loading.reading import parsed
 
 if TYPE_CHECKING:
     from krag_eval.core import DocumentLike

@@ -42,17 +42,17 @@ from krag_eval.core import (
     check_options,
     clipped,
     documents as docs,
-    documents_in,
     errors,
     id_of,
     text_of,
     warn,
 )
-from krag_eval.core.data.vocabularies import KNOWN, as_row
 from krag_eval.core.documents import checked_tags
 from krag_eval.core.results.latency import Failure, RetrievalRun
 from krag_eval.core.scoring.cutoffs import lengths_of
 from krag_eval.evaluator import OfflineRetrievalEvaluator
+from krag_eval.loading.cells import documents_in
+from krag_eval.loading.vocabularies import KNOWN, as_row
 
 if TYPE_CHECKING:
     import pandas as pd

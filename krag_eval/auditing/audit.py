@@ -20,9 +20,7 @@ from krag_eval.comparison.gates import Gate, GateReport
 from krag_eval.core import (
     N_,
     Advice,
-    ChunkSource,
     CoverageMatcher,
-    Dataset,
     DocumentLike,
     ExactTextMatcher,
     Fix,
@@ -38,31 +36,30 @@ from krag_eval.core import (
     Units,
     _,
     boolean,
-    dataset_in,
     fitted,
     id_of,
     is_blank,
     letter_tokens,
     ngettext,
     one_of,
+    page_of,
     replacing,
     single,
     spoken,
     text_of,
     whole,
 )
-from krag_eval.core.data.dataset import named_by
-from krag_eval.core.data.loading import chunks_in
 from krag_eval.core.language import language
 from krag_eval.core.matching.coverage import Read, with_gaps_to_close, without_gaps
 from krag_eval.core.matching.pieces import OnceEach, SharedRuns, holders, shared_runs
 from krag_eval.core.matching.tokenizers import tokenizer_name
-from krag_eval.core.shown import page_of
+from krag_eval.loading.dataset import Dataset, named_by
+from krag_eval.loading.loading import ChunkSource, chunks_in, dataset_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core import Source
+    from krag_eval.loading.loading import Source
 
 _INDEX, _CHUNK_TEXTS = "an index", "texts in the index"
 _TEXTS, _QUESTIONS = "texts of the ground truth", "questions"

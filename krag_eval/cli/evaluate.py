@@ -100,7 +100,7 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
     Directories are; a Parquet file alone is, too, as its size does not tell what it holds.
     """
-    from krag_eval.core.data.shapes import folder_of
+    from krag_eval.loading.shapes import folder_of
 
     size = 0
     for file in files:
@@ -121,9 +121,9 @@ def _looked_at(files: Sequence[str]) -> tuple[bool, int]:
 
 def _hold_rows(files: Sequence[str]) -> bool:
     """Tell whether files are read row by row, as all but those of some tools are."""
-    from krag_eval.core import MAX_BYTES
-    from krag_eval.core.data.shapes import judgements_of
-    from krag_eval.core.data.vocabularies import TABLE, shape_of
+    from krag_eval.loading.reading import MAX_BYTES
+    from krag_eval.loading.shapes import judgements_of
+    from krag_eval.loading.vocabularies import TABLE, shape_of
     from krag_eval.streaming.queries import QueryFiles
 
     try:
@@ -329,7 +329,7 @@ def _in_chunks(
         chunks: How to divide it, and where to write its rows.
         is_told: Whether an option said which file is the ground truth.
     """
-    from krag_eval.core.data.vocabularies import N_SAID
+    from krag_eval.loading.vocabularies import N_SAID
     from krag_eval.streaming import evaluate_file
 
     how = {name: one for name, one in asked.settings.items() if name != "golden"}

@@ -33,7 +33,6 @@ from krag_eval.core.scoring import cutoffs as cut
 from krag_eval.core.text import name_and_settings
 
 if TYPE_CHECKING:
-    from krag_eval.core import Metric
     from krag_eval.evaluator import PartitionPlan
 
 #: Options that a command takes together, as one mapping of their values.
@@ -452,10 +451,10 @@ class Evaluation:
         >>> (made := Evaluation((5,), {}).computing("floors", named)).metrics, made.k
         (('default', 'rbp(p=0.8)'), (5, 10))
         """
-        from krag_eval.core.scoring.metrics import DEFAULT
+        from krag_eval.core.scoring.metrics import DEFAULT, metric_named
 
         known, at = self.plan().metrics, [cut.parse_metric(one, argument) for one in averages]
-        metrics = filter(None, (_metric_of(name, argument) for name, _ in at))
+        metrics = filter(None, (metric_named(name, argument) for name, _ in at))
         # A matcher that is not named may know no words, which is then refused by name.
         more = [one.name for one in metrics if one.name not in known
                 or (one.needs_words and not self.names_matcher)]  # fmt: skip
@@ -481,7 +480,7 @@ class Evaluation:
             InvalidInput: If something is no metric or no cutoff, or is not computed.
         """
         from krag_eval.core import REJECTION_RATE, averages_of, resolved_average
-        from krag_eval.core.scoring.metrics import unknown_average
+        from krag_eval.core.scoring.metrics import metric_named, unknown_average
 
         named = {one: cut.parse_metric(one, "metric") for one in typed if "@" in one}
         alone = len(named) == len(set(typed)) and not given(dict.fromkeys(("k", "budget")))
@@ -492,7 +491,7 @@ class Evaluation:
             if name == REJECTION_RATE.key:
                 averages.append(name)
                 continue
-            if (metric := _metric_of(name)) is None:
+            if (metric := metric_named(name, "metric")) is None:
                 usual = made.plan()
                 there = [*usual.nothing().summary.averages(k[0]), *usual.metrics]
                 raise unknown_average("metric", name, there)
@@ -535,16 +534,3 @@ def _with_union(matcher: str) -> str:
         raise InvalidInput("union", problem + matcher, fix)
     settings["union"] = "yes"
     return f"{name}({','.join(f'{key}={value}' for key, value in settings.items())})"
-
-
-def _metric_of(name: str, argument: str = "metric") -> Metric | None:
-    """Return the metric of that name, or of which it names an average; it may be installed.
-
-    >>> [one and one.name for one in map(_metric_of, ("rbp", "micro_f1", "found_rate", "recal"))]
-    ['rbp(p=0.8)', 'f1', 'rank', None]
-    """
-    from krag_eval.core import METRICS, averages_of
-    from krag_eval.core.scoring.metrics import built_in, installed
-
-    ours = (one for one in METRICS.values() if name in averages_of([one]))
-    return built_in(name, argument) or next(ours, None) or installed(name, argument)

@@ -198,7 +198,7 @@ def check_golden(golden: str, run: str, asked: Evaluation) -> None:
         DatasetError: If it holds no ground truth, or cannot be read.
         InvalidInput: If it holds retrieved documents of its own.
     """
-    from krag_eval.core import Mapped
+    from krag_eval.loading.table import Mapped
     from krag_eval.streaming.queries import QueryFiles
 
     fields = {name: one for name, one in asked.settings.items() if name in _FIELDS}
@@ -220,7 +220,7 @@ def _two_runs(file: str, behind: str) -> InvalidInput:
 
 def _of_each(golden: str, run: str, named: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """Return what was said of columns, cells and encoding for ground truth, and for a run."""
-    from krag_eval.core.data.loading import IN_FILE, said_of_each
+    from krag_eval.loading.loading import IN_FILE, said_of_each
 
     in_file = {name: one for name, one in named.items() if name in IN_FILE}
     own, of_run = ({name: one for name, one in named.items() if name not in {*IN_FILE} - {*some}}
@@ -258,7 +258,7 @@ _MOST_ALONE = 3
 @contextmanager
 def placed(dataset: Dataset) -> Iterator[None]:
     """Name the lines of a file that are refused, and say at the end how its columns were read."""
-    from krag_eval.core.data.vocabularies import N_SAID
+    from krag_eval.loading.vocabularies import N_SAID
 
     try:
         yield
@@ -349,7 +349,7 @@ def source_of(file: str) -> Any:
 
 def _is_lines(file: str) -> bool:
     """Tell whether a file is JSON lines, as what its name does not tell is."""
-    from krag_eval.core import format_of
+    from krag_eval.loading.formats import format_of
 
     kind = None if file == "-" else format_of(file, looked_into=False)
     return kind is None or kind.name == "jsonl"
@@ -357,7 +357,7 @@ def _is_lines(file: str) -> bool:
 
 def chunks_of(index: str) -> list[DocumentLike]:
     """Read the chunks of an index, ``-`` for standard input."""
-    from krag_eval.core.data.loading import read_chunks
+    from krag_eval.loading.loading import read_chunks
 
     return read_chunks(source_of(index))
 

@@ -9,6 +9,7 @@ from krag_eval.core import (
     Cutoff,
     InvalidInput,
     InvalidType,
+    Refusal,
     ResultFacts,
     clipped,
     must,
@@ -58,3 +59,11 @@ def checked_metric(
             raise InvalidInput(argument, problem, Advice("evaluate with {}", k=...))
         key = resolved_average(argument, key, [*result.averages(k), *more], result.keys)
     return key, k
+
+
+def has_rows(result: ResultFacts) -> bool:
+    """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
+    try:
+        return result.labels is not None
+    except (Refusal, OSError):
+        return False

@@ -32,7 +32,6 @@ from krag_eval.core import (
     N_,
     Advice,
     Budget,
-    Clusters,
     Cutoff,
     Drawn,
     Fix,
@@ -46,7 +45,6 @@ from krag_eval.core import (
     clipped,
     deepest,
     errors,
-    intervals,
     must,
     ngettext,
     parse_metric,
@@ -58,12 +56,13 @@ from krag_eval.core import (
     whole,
 )
 from krag_eval.core.documents import STATUS, ids_among, unreviewed_in
-from krag_eval.core.intervals import Sampling, Standing
 from krag_eval.core.matching.identity import same
 from krag_eval.core.matching.names import says_less
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.reviews import UNREVIEWED, with_unreviewed
 from krag_eval.core.shown import write_report
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import Clusters, Sampling, Standing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -1047,8 +1046,8 @@ def _without_digests(results: Mapping[str, ResultFacts]) -> str:
 
 
 _NAME_IT = N_(
-    "Give what is your own an attribute name (a matcher: settings()) that changes with it, and "
-    "evaluate anew"
+    "Give a function of your own an attribute name (a matcher: settings()) that changes with it, "
+    "and evaluate anew"
 )
 
 

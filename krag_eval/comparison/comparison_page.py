@@ -17,13 +17,13 @@ from krag_eval.core import (
     ngettext,
     percent,
     presents,
+    rounded,
     short,
+    span,
     told_missing,
     unreviewed_of,
     unreviewed_sentences,
 )
-from krag_eval.core.display import numbers
-from krag_eval.core.display.numbers import p_said
 from krag_eval.core.results.latency import told_failed
 
 
@@ -67,19 +67,19 @@ def _board(comparison: Comparison) -> list[Table]:
 
 
 def _starred(metric: str, row: dict[str, Any]) -> str:
-    return f"{numbers.rounded(row[metric])}{'*' if row[f'{metric}_best'] else ''}"
+    return f"{rounded(row[metric])}{'*' if row[f'{metric}_best'] else ''}"
 
 
 def _range(metric: str, row: dict[str, Any]) -> str:
-    return numbers.span(row[f"{metric}_low"], row[f"{metric}_high"])
+    return span(row[f"{metric}_low"], row[f"{metric}_high"])
 
 
 def _table(comparison: Comparison) -> Table:
     columns = [Column("a", "a"), Column("b", "b"), Column(_("metric"), "metric")]
     columns += difference_columns(comparison.level)
     # A terminal shows what the decision rests on: the corrected p, and how many queries moved.
-    columns.insert(-2, Column("p", lambda row: numbers.p_value(row.p_permutation), True))
-    columns.insert(-1, Column(_("p (t-test)"), lambda row: numbers.p_value(row.p_t), True))
+    columns.insert(-2, Column("p", lambda row: p_value(row.p_permutation), True))
+    columns.insert(-1, Column(_("p (t-test)"), lambda row: p_value(row.p_t), True))
     columns.insert(-1, Column("d_z", "effect_size", True))
     return Table(comparison.differences, columns, names=3)
 
@@ -90,8 +90,8 @@ def difference_columns(level: float) -> list[Column]:
         Column(_("value a"), "value_a"),
         Column(_("value b"), "value_b"),
         Column("b − a", "difference"),
-        Column(interval_of(level), lambda row: numbers.span(row.ci_low, row.ci_high)),
-        Column("p (Holm)", lambda row: numbers.p_value(row.p_holm)),
+        Column(interval_of(level), lambda row: span(row.ci_low, row.ci_high)),
+        Column("p (Holm)", lambda row: p_value(row.p_holm)),
         Column(
             _("wins / ties /\nlosses of b"), lambda row: f"{row.wins} / {row.ties} / {row.losses}"
         ),
@@ -252,3 +252,21 @@ def _told_clusters(comparison: Comparison) -> list[str]:
     ends = [*dict.fromkeys(f"{one:.2f}" for one in (known[0], known[-1]))]
     between = _("{} to {}").format(*ends) if len(ends) == 2 else ends[0]
     return [start + _("; design effect {}.").format(between)]
+
+
+def p_value(p: float) -> str:
+    """Return a p for a table, which never reads as 0.
+
+    >>> p_value(0.25), p_value(0.0000123)
+    ('0.2500', '1e-05')
+    """
+    return rounded(p) if math.isnan(p) or p >= 0.00005 else f"{p:.0e}"
+
+
+def p_said(p: float) -> str:
+    """Return what stands behind "p" in a sentence: what it is, or that it is small.
+
+    >>> p_said(0.0421), p_said(1e-9)
+    ('= 0.042', '< 0.001')
+    """
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"

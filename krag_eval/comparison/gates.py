@@ -29,6 +29,7 @@ from krag_eval.core import (
     clipped,
     errors,
     must,
+    page_of,
     parse_metric,
     speaking,
     spelled,
@@ -38,12 +39,11 @@ from krag_eval.core import (
     warn,
 )
 from krag_eval.core.errors import one_line
-from krag_eval.core.intervals import Sampling
 from krag_eval.core.language import language
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.verdicts import OUTCOMES, Outcome, Verdicts, worst
 from krag_eval.core.scoring.parts import Summary
-from krag_eval.core.shown import page_of
+from krag_eval.intervals.intervals import Sampling
 
 if TYPE_CHECKING:
     from krag_eval.core import ResultFacts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from krag_eval.comparison.comparable import has_rows
 from krag_eval.comparison.comparison import Comparison, told_left_out
-from krag_eval.comparison.comparison_page import difference_columns, no_interval
+from krag_eval.comparison.comparison_page import difference_columns, no_interval, p_said, p_value
 from krag_eval.comparison.gates import Drop, Fate, Floor, Gate, GateReport, not_ruled_out
 from krag_eval.comparison.paired import POWER, Difference
 from krag_eval.core import (
@@ -14,18 +15,16 @@ from krag_eval.core import (
     ResultFacts,
     Table,
     _,
-    confidence_intervals,
     fitted,
     ngettext,
     pgettext,
     presents,
     speaking,
 )
-from krag_eval.core.display.numbers import p_said, p_value
 from krag_eval.core.display.result import result_page
 from krag_eval.core.errors import told_apart
-from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.verdicts import Outcome
+from krag_eval.intervals.intervals import confidence_intervals
 
 # Questions that got worse, and columns of each.
 _WORSE, _QUESTION = 5, 120

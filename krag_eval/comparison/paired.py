@@ -31,16 +31,15 @@ from krag_eval.core import (
     DEFINED,
     METRICS,
     Average,
-    Clusters,
     Cutoff,
     FloatArray,
     ResultFacts,
     Rows,
     RowsInMemory,
-    intervals,
 )
-from krag_eval.core.intervals import QuerySums, Sampling, Spread, Statistic
 from krag_eval.core.scoring.averages import QUERIES
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import Clusters, QuerySums, Sampling, Spread, Statistic
 
 #: Metric -> system -> value per query that counts.
 PerQuery: TypeAlias = Mapping[str, Mapping[str, FloatArray]]

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from krag_eval.core import FloatArray, IntArray
-from krag_eval.core.intervals import ROUNDING, BoolArray, QuerySums, blocks
-from krag_eval.core.scoring.digits import exact_parts, exact_sums
+from krag_eval.intervals.intervals import ROUNDING, BoolArray, QuerySums, blocks
+from krag_eval.intervals.sums import exact_parts, exact_sums
 
 #: What is as extreme as the observed difference: of either sign, or at most or at least as large.
 Tail: TypeAlias = Literal["both", "low", "high"]

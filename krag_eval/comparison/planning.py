@@ -1,7 +1,7 @@
 """Planning: how many questions it takes to show a difference of a given size.
 
 From a pilot, a comparison or one result, by the power of the paired permutation test. What a
-comparison that was made can show comes from there too, :mod:`krag_eval.core.intervals`.
+comparison that was made can show comes from there too, :mod:`krag_eval.intervals.intervals`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from krag_eval.comparison.comparison import Comparison
 from krag_eval.comparison.paired import POWER, spread_of
 from krag_eval.core import (
     Average,
-    Clusters,
     Drawn,
     InvalidInput,
     ResultFacts,
     _,
     clipped,
     errors,
-    intervals,
     must,
     number,
     told_missing,
     warn,
 )
-from krag_eval.core.intervals import Spread
 from krag_eval.core.results.latency import told_failed
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import Clusters, Spread
 
 if TYPE_CHECKING:
     import pandas as pd

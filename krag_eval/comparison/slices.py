@@ -1,7 +1,7 @@
 """Slices: the averages of the queries that share a tag, beside those of all others.
 
 For ``result.by(…)``, ``comparison.by(…)`` and gates. Intervals and tests are those of
-:mod:`krag_eval.core.intervals` and :mod:`krag_eval.comparison.paired`; pandas and scipy load
+:mod:`krag_eval.intervals.intervals` and :mod:`krag_eval.comparison.paired`; pandas and scipy load
 when they are needed.
 """
 
@@ -43,20 +43,21 @@ from krag_eval.core import (
     _,
     clipped,
     errors,
-    intervals,
+    page_of,
     replacing,
     speaking,
     spelled,
     spoken,
     warn,
 )
-from krag_eval.core.intervals import BoolArray, QuerySums, Sampling
 from krag_eval.core.matching.tokenizers import ByScript
 from krag_eval.core.scoring.averages import QUERIES
 from krag_eval.core.scoring.cutoffs import lengths_of
-from krag_eval.core.scoring.digits import exact_parts
-from krag_eval.core.shown import draw, page_of
+from krag_eval.core.shown import draw
 from krag_eval.diagnosis.diagnosis import Diagnosis, told_apart_by, within
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import BoolArray, QuerySums, Sampling
+from krag_eval.intervals.sums import exact_parts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from krag_eval.comparison.comparison_page import difference_columns, interval_of, sentence
+from krag_eval.comparison.comparison_page import difference_columns, interval_of, p_value, sentence
 from krag_eval.comparison.paired import Difference
 from krag_eval.comparison.slices import FEWEST_QUERIES, Slice, SlicedComparison, Slices, too_many
-from krag_eval.core import FEW_QUERIES, Column, Page, Table, _, pgettext, presents
-from krag_eval.core.display import numbers
+from krag_eval.core import Column, Page, Table, _, percent, pgettext, presents, rounded, span
+from krag_eval.intervals.intervals import FEW_QUERIES
 
 _ROWS_SHOWN = 60
 
@@ -29,11 +29,11 @@ def _slices(slices: Slices) -> Page:
         Column("n", "n"),
         Column(_("of all\nlosses"), loss_share),
         Column(_("value"), "value"),
-        Column(within, lambda row: numbers.span(row.low, row.high)),
+        Column(within, lambda row: span(row.low, row.high)),
         Column(_("rest"), "rest", detail=True),
         Column(_("minus\nrest"), "difference"),
         Column(within, partial(interval_beside_p, level=slices.level)),
-        Column("p (Holm)", lambda row: numbers.p_value(row.p_holm)),
+        Column("p (Holm)", lambda row: p_value(row.p_holm)),
     ]
     none = pgettext("slices", "No slice is shown to differ from the rest.")
     return _page(slices, Table(slices.rows[:_ROWS_SHOWN], columns, names=2), lines or [none])
@@ -74,12 +74,12 @@ def _page(slices: Slices | SlicedComparison, table: Table, lines: list[str]) -> 
 
 def loss_share(row: Slice) -> str:
     """Return the share of all losses that a slice has, for a table."""
-    return numbers.percent(row.loss_share, 1 if 0 < row.loss_share < 0.005 else 0)
+    return percent(row.loss_share, 1 if 0 < row.loss_share < 0.005 else 0)
 
 
 def interval_beside_p(row: Slice | Difference, level: float) -> str:
     """Return the interval of a difference for a table, a dash where p says something else."""
-    return numbers.UNDEFINED if is_contrary(row, level) else numbers.span(row.ci_low, row.ci_high)
+    return rounded(math.nan) if is_contrary(row, level) else span(row.ci_low, row.ci_high)
 
 
 def is_contrary(row: Slice | Difference, level: float) -> bool:

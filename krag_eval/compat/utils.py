@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from krag_eval.compat.evaluators import OfflineRetrievalEvaluators, RougeOfflineRetrievalEvaluators
 from krag_eval.core import AveragingMethod, InvalidInput, errors, one_of
 from krag_eval.core.conventions import MatchingCriteria
-from krag_eval.core.reading import literal_in
 from krag_eval.core.scoring.cutoffs import check_cutoff
+from krag_eval.loading.reading import literal_in
 
 if TYPE_CHECKING:
     import pandas as pd

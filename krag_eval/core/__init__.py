@@ -18,7 +18,6 @@ HOOKS = {
         "spans": "krag_eval.core.matching.spans:SpanMatcher",
     },
     "krag_eval.pages": {
-        "krag_eval.core.intervals": "krag_eval.core.display.intervals",
         "krag_eval.core.results.explanation": "krag_eval.core.display.explanation",
         "krag_eval.core.results.facts": "krag_eval.core.display.result",
     },

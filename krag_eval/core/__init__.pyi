@@ -4,12 +4,6 @@
 # The points on which tools disagree.
 from .conventions import AveragingMethod as AveragingMethod, Conventions as Conventions
 
-# Data sets and their sources.
-from .data.dataset import Dataset as Dataset, labels_for as labels_for
-from .data.formats import format_of as format_of
-from .data.loading import ChunkSource as ChunkSource, Source as Source, dataset_in as dataset_in
-from .data.table import Mapped as Mapped, is_frame as is_frame
-
 # Tables and pages.
 from .display import (
     Column as Column,
@@ -25,7 +19,6 @@ from .documents import (
     Location as Location,
     QuerySet as QuerySet,
     Tag as Tag,
-    documents_in as documents_in,
     id_of as id_of,
     is_blank as is_blank,
     metadata_of as metadata_of,
@@ -65,16 +58,9 @@ from .files import (
     replacing as replacing,
 )
 
+# Files as rows, and bounded reading.
 # What to install.
 from .install import install_line as install_line
-
-# Intervals.
-from .intervals import (
-    FEW_QUERIES as FEW_QUERIES,
-    Clusters as Clusters,
-    check_sampling as check_sampling,
-    confidence_intervals as confidence_intervals,
-)
 
 # The language that people read.
 from .language import (
@@ -89,7 +75,11 @@ from .language import (
 )
 
 # Matching.
-from .matching.base import Matcher as Matcher, TextMatcher as TextMatcher
+from .matching.base import (
+    Matcher as Matcher,
+    TextMatcher as TextMatcher,
+    labels_for as labels_for,
+)
 from .matching.contradiction import SaidOtherwise as SaidOtherwise
 from .matching.coverage import CoverageMatcher as CoverageMatcher
 from .matching.exact import ExactTextMatcher as ExactTextMatcher
@@ -108,9 +98,6 @@ from .options import (
     declared as declared,
     option as option,
 )
-
-# Bounded reading.
-from .reading import MAX_BYTES as MAX_BYTES
 
 # What came out.
 from .results.facts import ResultFacts as ResultFacts

@@ -18,8 +18,8 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -504,3 +504,36 @@ def tallied() -> AbstractContextManager[Tallies]:
     {'{} of {} documents are blank.': (3, 10)}
     """
     return meanwhile(_TALLIES, {})
+
+
+_LONGEST_NAME, _MOST_NAMES = 40, 10
+
+
+def kind_of(value: Any) -> str:
+    """Name a value by its kind, in JSON's words, for a message.
+
+    >>> kind_of(None), kind_of(["a"]), kind_of(7), kind_of(float("nan"))
+    ('null', 'a list', 'the number 7', 'null')
+    """
+    is_nan = isinstance(value, float) and value != value
+    if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        with suppress(ValueError):  # more digits than Python writes
+            return f"the number {str(value)[:_LONGEST_NAME]}"
+        return "a number"
+    kinds: dict[type, str] = {str: "a string", list: "a list", tuple: "a list", dict: "an object"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
+
+
+def names_of(content: Iterable[Any]) -> str:
+    """List the keys of an object, for a message.
+
+    >>> names_of({"id": 1, "text": "a"})
+    '"id", "text"'
+    """
+    names = [f'"{str(name)[:_LONGEST_NAME]}"' for name in content]
+    more = len(names) - _MOST_NAMES
+    return (", ".join(names[:_MOST_NAMES]) or "none") + (f" and {more} more" if more > 0 else "")

@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate, chain, takewhile
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
@@ -215,7 +214,19 @@ class Evaluator(Generic[Result]):
         aspect_key: str | None = None,
         score_cutoff: float | None = None,
     ) -> None:
-        plan = Plan.checked(**{name: one for name, one in locals().items() if name in PLAN_OPTIONS})
+        plan = Plan.checked(
+            matcher=matcher,
+            threshold=threshold,
+            matching_criteria=matching_criteria,
+            averaging_method=averaging_method,
+            conventions=conventions,
+            grade_key=grade_key,
+            grades=grades,
+            aspect_key=aspect_key,
+            no_ground_truth=no_ground_truth,
+            unjudged=unjudged,
+            score_cutoff=score_cutoff,
+        )
         if unjudged != "wrong" and judged is None:
             raise judgements_unknown("unjudged")
         if n_jobs is not None:
@@ -233,13 +244,40 @@ class Evaluator(Generic[Result]):
         self._cut: Relevance | None = None
         self._with_lengths: Relevance | None = None
 
-    matcher: Matcher = property(attrgetter("_plan.matcher"))  # type: ignore[assignment]
-    threshold: float = property(attrgetter("_plan.threshold"))  # type: ignore[assignment]
-    averaging_method: AveragingMethod = property(attrgetter("_plan.averaging_method"))  # type: ignore[assignment]
-    matching_criteria: MatchingCriteria = property(attrgetter("_plan.matching_criteria"))  # type: ignore[assignment]
-    conventions: Conventions = property(attrgetter("_plan.conventions"))  # type: ignore[assignment]
-    no_ground_truth: str = property(attrgetter("_plan.no_ground_truth"))  # type: ignore[assignment]
-    unjudged: str = property(attrgetter("_plan.unjudged"))  # type: ignore[assignment]
+    @property
+    def matcher(self) -> Matcher:
+        """What makes a retrieved document a match."""
+        return self._plan.matcher
+
+    @property
+    def threshold(self) -> float:
+        """The similarity from which a pair is a match."""
+        return self._plan.threshold
+
+    @property
+    def averaging_method(self) -> AveragingMethod:
+        """Which averages results hold."""
+        return self._plan.averaging_method
+
+    @property
+    def matching_criteria(self) -> MatchingCriteria:
+        """When a query is a hit."""
+        return self._plan.matching_criteria
+
+    @property
+    def conventions(self) -> Conventions:
+        """How the disputed points are settled."""
+        return self._plan.conventions
+
+    @property
+    def no_ground_truth(self) -> str:
+        """What is done about queries without ground truth."""
+        return self._plan.no_ground_truth
+
+    @property
+    def unjudged(self) -> str:
+        """What retrieved documents count as that nobody judged."""
+        return self._plan.unjudged
 
     def __repr__(self) -> str:
         n_queries = len(self._matching.queries.labels)
@@ -855,10 +893,13 @@ class PartitionPlan:
         length: Length,
         metrics: Iterable[str | Metric] | None,
         lists: Container[str] = (),
+        default: tuple[int | None, ...] = DEFAULT_CUTOFFS,
     ) -> Self:
-        """Settle where lists are cut off, and what is computed."""
+        """Settle where lists are cut off, and what is computed; ``default`` is no wish."""
         asked = measures.asked_metrics(metrics)
-        cutoffs, measure = cut.settled_cutoffs(k, budget, length, metrics=asked or ())
+        cutoffs, measure = cut.settled_cutoffs(
+            k, budget, length, default=default, metrics=asked or ()
+        )
         chosen = measures.chosen_metrics(asked, plan.metrics, lists)
         chosen = measures.with_bounds(chosen) if plan.unjudged == "bounds" else chosen
         return cls(plan, cutoffs, chosen, measure)

@@ -214,35 +214,43 @@ class Purpose:
         elif version != self.version:
             problem = f"is in version {clipped(version)} of the format {self.format}, and this "
             problem, fix = f"{problem}krag_eval reads version {self.version}", self.fix
-        elif differing := "; ".join(differences(header, self.header, self.spoken)):
+        elif differing := "; ".join(self.differences(header, self.header, self.spoken)):
             problem = f"was made for something else: {differing}"
         else:
             return
         raise InvalidInput(self.argument, f": {path} {problem}", fix)
 
+    def lock(self, file: IO[Any], path: str | os.PathLike[str]) -> None:
+        """Keep the file, or the one that stands for it, from other processes; see :func:`lock`."""
+        lock(file, self.argument, path)
 
-def differences(
-    made: Mapping[str, Any], asked: Mapping[str, Any], spoken: Mapping[str, str], within: str = ""
-) -> Iterator[str]:
-    """Say where settings differ: the value that was in force, then the one asked for.
+    @staticmethod
+    def differences(
+        made: Mapping[str, Any],
+        asked: Mapping[str, Any],
+        spoken: Mapping[str, str],
+        within: str = "",
+    ) -> Iterator[str]:
+        """Say where settings differ: the value that was in force, then the one asked for.
 
-    Args:
-        made: The settings that were in force.
-        asked: The settings asked for.
-        spoken: Setting -> what to say if it differs, in place of its values.
-        within: The setting that these are part of.
+        Args:
+            made: The settings that were in force.
+            asked: The settings asked for.
+            spoken: Setting -> what to say if it differs, in place of its values.
+            within: The setting that these are part of.
 
-    >>> list(differences({"k": 1, "of": {"a": 1}}, {"k": 1, "of": {"a": 2, "b": 3}}, {}))
-    ['of.a=1, not 2', 'of.b=None, not 3']
-    """
-    for name in {**made, **asked}:
-        theirs, ours = made.get(name), asked.get(name)
-        if theirs == ours:
-            continue
-        if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
-            yield from differences(theirs, ours, spoken, f"{name}.")
-        else:
-            yield spoken.get(name) or f"{within}{name}={clipped(theirs)}, not {clipped(ours)}"
+        >>> made, asked = {"k": 1, "of": {"a": 1}}, {"k": 1, "of": {"a": 2, "b": 3}}
+        >>> list(Purpose.differences(made, asked, {}))
+        ['of.a=1, not 2', 'of.b=None, not 3']
+        """
+        for name in {**made, **asked}:
+            theirs, ours = made.get(name), asked.get(name)
+            if theirs == ours:
+                continue
+            if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+                yield from Purpose.differences(theirs, ours, spoken, f"{name}.")
+            else:
+                yield spoken.get(name) or f"{within}{name}={clipped(theirs)}, not {clipped(ours)}"
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from krag_eval.core.documents import Item, Record, grade_in, metadata_of, single
 from krag_eval.core.language import _
@@ -49,6 +49,9 @@ class Grading:
     'relevance'
     """
 
+    #: The names of grades, the surest first.
+    NAMES: ClassVar = GRADES
+
     documents: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)
 
@@ -81,17 +84,3 @@ class Grading:
         )
         n = counts.zero + counts.below
         return [message.format(key=key, n=n, documents=self.documents)]
-
-
-def own_grades(grading: Grading, grades: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how an evaluator is to read grades, by what the records and the caller say.
-
-    Args:
-        grading: What the records hold.
-        grades: ``"auto"``, or ``"no"`` where every document is to count alike.
-        defaults: How the file asks to be evaluated, which wins.
-    """
-    key = grading.key
-    if key is None or "grade_key" in defaults or "grades" in defaults:
-        return {}
-    return {"grades": "no"} if grades == "no" else {"grade_key": key}

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 
 #: Our own packages that add something. A room whose folder was deleted adds nothing.
 ROOMS = (
-    "core", "asking", "auditing", "comparison", "diagnosis", "formats", "history", "lab",
-    "labelling", "matchers", "reanchoring", "report", "sweeping",
+    "core", "asking", "auditing", "comparison", "diagnosis", "formats", "history",
+    "intervals", "lab", "labelling", "matchers", "reanchoring", "report", "sweeping",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -264,20 +264,6 @@ def settled_threshold(threshold: float | None, matcher: Matcher) -> float:
         problem = f"must be left out for the matcher {matcher.signature}, which decides without one"
         raise errors.InvalidInput("threshold", f"{problem}, got {threshold!r}")
     return errors.number("threshold", threshold, 0, 1)
-
-
-def with_defaults(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options, and what a data set brings for those that are not given.
-
-    A matcher that is given wins whole: it brings its own threshold.
-
-    >>> with_defaults({"matcher": "rouge1", "threshold": 0.01}, {"matcher": "rouge1"})
-    {'matcher': 'rouge1'}
-    """
-    replaced = {"threshold"} if options.get("matcher") is not None else set()
-    replaced |= {"grade_key"} if options.get("grades") == "no" else set()
-    kept = {name: value for name, value in defaults.items() if name not in replaced}
-    return {**kept, **options}
 
 
 #: How a run is evaluated, wherever its documents are.

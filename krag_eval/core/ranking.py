@@ -39,6 +39,63 @@ class Standing(NamedTuple):
     first_rank: int | None = None
     is_moved: bool = False
 
+    @property
+    def trend(self) -> Literal["falling", "rising", "mixed", ""]:
+        """Whether scores fall or rise with the rank; an empty text if they do neither.
+
+        >>> Standing((0.9, 0.5, 0.5)).trend, Standing((0.1, 0.2)).trend
+        ('falling', 'rising')
+        >>> Standing((0.1, 0.9, 0.5)).trend, Standing((0.5, 0.5)).trend
+        ('mixed', '')
+        """
+        rises = any(after > before for before, after in pairwise(self.scores or ()))
+        falls = any(after < before for before, after in pairwise(self.scores or ()))
+        if rises:
+            return "mixed" if falls else "rising"
+        return "falling" if falls else ""
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the list is in order, whatever other lists hold.
+
+        It is if scores fall: where they fall in any list, higher is better.
+        """
+        return self.first_rank is not None or self.trend in ("falling", "")
+
+    @classmethod
+    def of(
+        cls, places: Sequence[tuple[Any, Any]], refuse: Refuse
+    ) -> tuple[Standing | None, list[int]]:
+        """Return what stands beside the documents of a list, and their order by rank.
+
+        Args:
+            places: The rank and the score of each document.
+            refuse: Makes the refusal.
+
+        Raises:
+            Refusal: If some have a rank, and these are not the whole numbers from 0 or 1 on.
+
+        >>> Standing.of([(2, 0.5), (1, 0.7)], ValueError)
+        (Standing(scores=(0.7, 0.5), first_rank=1, is_moved=True), [1, 0])
+        """
+        ranks, scores = ([place[at] for place in places] for at in (0, 1))
+        order, first = [*range(len(places))], None
+        if any(rank is not None for rank in ranks):
+            known = [int(rank) if _is_whole(rank) else -1 for rank in ranks]
+            first = 0 if 0 in known else 1
+            if sorted(known) != [*range(first, first + len(known))]:
+                problem = (
+                    f": ranks must be the whole numbers from 0 or 1 on, each once, got {ranks!r}"
+                )
+                fix = "number the documents anew, or leave ranks out where the order is right"
+                raise refuse(problem[:400], fix)
+            order.sort(key=known.__getitem__)
+        numbers = tuple(float(scores[at]) for at in order if _is_number(scores[at]))
+        complete = numbers if len(numbers) == len(places) else None
+        if first is None and not complete:
+            return None, order
+        return cls(complete, first, order != [*range(len(order))]), order
+
 
 def beside(value: Any) -> tuple[Any, Any]:
     """Return the rank and the score that stand beside a document, ``None`` where there is none.
@@ -62,38 +119,6 @@ def beside(value: Any) -> tuple[Any, Any]:
     return None, getattr(value, "score", None)
 
 
-def standing_of(
-    places: Sequence[tuple[Any, Any]], refuse: Refuse
-) -> tuple[Standing | None, list[int]]:
-    """Return what stands beside the documents of a list, and their positions in the order of ranks.
-
-    Args:
-        places: The rank and the score of each document.
-        refuse: Makes the refusal.
-
-    Raises:
-        Refusal: If some have a rank, and these are not the whole numbers from 0 or 1 on.
-
-    >>> standing_of([(2, 0.5), (1, 0.7)], ValueError)
-    (Standing(scores=(0.7, 0.5), first_rank=1, is_moved=True), [1, 0])
-    """
-    ranks, scores = ([place[at] for place in places] for at in (0, 1))
-    order, first = [*range(len(places))], None
-    if any(rank is not None for rank in ranks):
-        known = [int(rank) if _is_whole(rank) else -1 for rank in ranks]
-        first = 0 if 0 in known else 1
-        if sorted(known) != [*range(first, first + len(known))]:
-            problem = f": ranks must be the whole numbers from 0 or 1 on, each once, got {ranks!r}"
-            fix = "number the documents anew, or leave ranks out where the order is right"
-            raise refuse(problem[:400], fix)
-        order.sort(key=known.__getitem__)
-    numbers = tuple(float(scores[at]) for at in order if _is_number(scores[at]))
-    complete = numbers if len(numbers) == len(places) else None
-    if first is None and not complete:
-        return None, order
-    return Standing(complete, first, order != [*range(len(order))]), order
-
-
 def _is_whole(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().isdecimal()
@@ -103,27 +128,6 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
-
-
-def trend(scores: Sequence[float]) -> Literal["falling", "rising", "mixed", ""]:
-    """Tell whether scores fall or rise with the rank; an empty text if they do neither.
-
-    >>> trend([0.9, 0.5, 0.5]), trend([0.1, 0.2]), trend([0.1, 0.9, 0.5]), trend([0.5, 0.5])
-    ('falling', 'rising', 'mixed', '')
-    """
-    rises = any(after > before for before, after in pairwise(scores))
-    falls = any(after < before for before, after in pairwise(scores))
-    if rises:
-        return "mixed" if falls else "rising"
-    return "falling" if falls else ""
-
-
-def is_sorted(standing: Standing) -> bool:
-    """Tell whether a list is in order, whatever other lists hold.
-
-    It is if scores fall: where they fall in any list, higher is better.
-    """
-    return standing.first_rank is not None or trend(standing.scores or ()) in ("falling", "")
 
 
 # Where so many times as many lists rise as fall, it is not clear which of them are wrong.
@@ -168,7 +172,7 @@ class Ordering:
                 problem = f": ranks begin at {first}, and in the lists before at {self.first_rank}"
                 raise refuse(problem, "number the documents of all lists alike, without gaps")
         self.moved += standing.is_moved
-        way = trend(standing.scores or ())
+        way = standing.trend
         self.falling += way == "falling"
         self.rising += way == "rising"
         self.rising_alone += way == "rising" and first is None
@@ -196,7 +200,7 @@ class Ordering:
         self, documents: Sequence[_Document], standing: Standing | None
     ) -> Sequence[_Document]:
         """Return the documents of a list in the order of their scores, the best first."""
-        if standing is None or standing.scores is None or is_sorted(standing):
+        if standing is None or standing.scores is None or standing.is_sorted:
             return documents
         sign = 1 if self.lower_is_better else -1
         keys = [sign * score for score in standing.scores]
@@ -216,21 +220,22 @@ class Ordering:
             notes.append(_("scores rise with the rank: they are distances, and lower is better"))
         return notes
 
+    @classmethod
+    def applied(
+        cls,
+        lists: Sequence[tuple[Sequence[_Document], Standing | None]],
+        refuse: Refuse,
+        refuse_list: Callable[[int], Refuse],
+    ) -> tuple[list[Sequence[_Document]], list[str]]:
+        """Return all lists of a source in order, and what is to be said of it.
 
-def put_in_order(
-    lists: Sequence[tuple[Sequence[_Document], Standing | None]],
-    refuse: Refuse,
-    refuse_list: Callable[[int], Refuse],
-) -> tuple[list[Sequence[_Document]], list[str]]:
-    """Return all lists of a source in order, and what is to be said of it.
-
-    Args:
-        lists: The documents of each, in the order of their ranks, and what stands beside them.
-        refuse: Makes the refusal of the source.
-        refuse_list: Makes that of one list, by its position.
-    """
-    ordering = Ordering()
-    for at, (documents, standing) in enumerate(lists):
-        ordering.add(len(documents), standing, refuse_list(at))
-    ordering.check(refuse)
-    return [ordering.sorted(*each) for each in lists], ordering.notes()
+        Args:
+            lists: The documents of each, in the order of their ranks, and what stands beside them.
+            refuse: Makes the refusal of the source.
+            refuse_list: Makes that of one list, by its position.
+        """
+        ordering = cls()
+        for at, (documents, standing) in enumerate(lists):
+            ordering.add(len(documents), standing, refuse_list(at))
+        ordering.check(refuse)
+        return [ordering.sorted(*each) for each in lists], ordering.notes()

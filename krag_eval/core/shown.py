@@ -40,14 +40,6 @@ def draw(name: str, *of: object) -> Axes:
     return axes
 
 
-def report_of(shown: object) -> Report | None:
-    """Return how a result is reported; ``None`` if it has no report."""
-    reports = our_hooks("krag_eval.reports")
-    names = (f"{kind.__module__}.{kind.__name__}" for kind in type(shown).__mro__)
-    found: Report | None = next((reports[name].load() for name in names if name in reports), None)
-    return found
-
-
 def write_report(shown: object, path: str | os.PathLike[str], **page: Any) -> None:
     """Write the page of a result."""
     our_hooks("krag_eval.writers")["report"].load()(shown, path, **page)

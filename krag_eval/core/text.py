@@ -364,30 +364,6 @@ def _says(text: str, said: str, edge: str) -> list[tuple[int, int]]:
     return [place.span() for place in places if letters]
 
 
-def whole_words(text: str, said: str, read: str, at: int) -> str:
-    """Return the words of a text in which something is said, with the spaces between them.
-
-    Args:
-        text: The text.
-        said: Letters that follow one another in it, whatever stands between them.
-        read: All letters of the text, as they are compared.
-        at: Where these letters begin among them.
-
-    Returns:
-        The words, or ``said`` where the text does not say it as often as its letters do.
-
-    >>> whole_words("마실 수 없고, 드실 수 없습니다.", "실수없습", "마실수없고드실수없습니다", 6)
-    '드실 수 없습니다'
-    """
-    text = unicodedata.normalize("NFC", text)
-    places, begins = _says(text, said, r"\d"), [start for start, _stop in _says(read, said, r"\d")]
-    if len(places) != len(begins) or at not in begins:
-        return said
-    start, stop = places[begins.index(at)]
-    words = [one for one in _TOKEN.finditer(text) if one.end() > start and one.start() < stop]
-    return " ".join(text[words[0].start() : words[-1].end()].split())
-
-
 def whole_percent(share: float) -> str:
     """Return a share in percent, rounded down to what no larger share is taken for.
 

@@ -11,9 +11,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from krag_eval.core import EVALUATOR_OPTIONS, DatasetError, _, check_options, warn
-from krag_eval.core.data import dataset as core, loading
-from krag_eval.core.data.formats import File, Format
 from krag_eval.formats import autorag, beir, traces, trec
+from krag_eval.loading import dataset as core, loading
+from krag_eval.loading.formats import File, Format
 
 if TYPE_CHECKING:
     from krag_eval.evaluator import OfflineRetrievalEvaluator
@@ -124,8 +124,8 @@ class Dataset(core.Dataset):
         True
         """
         from krag_eval.core import told_missing
-        from krag_eval.core.data.saving import Content, save_content
         from krag_eval.core.results.latency import told_failed
+        from krag_eval.loading.saving import Content, save_content
 
         name = self.source or "dataset"
         lacking = told_missing({name: self.missing})

@@ -64,7 +64,7 @@ from krag_eval.diagnosis import diagnosis
 from krag_eval.diagnosis.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 
 if TYPE_CHECKING:
-    from krag_eval.core import ChunkSource
+    from krag_eval.loading.loading import ChunkSource
 
 #: Longer ranked lists: one per query, by label, or asked of a function.
 Deeper: TypeAlias = (
@@ -123,7 +123,7 @@ class Index:
     """
 
     def __init__(self, chunks: ChunkSource) -> None:
-        from krag_eval.core.data.loading import chunks_in
+        from krag_eval.loading.loading import chunks_in
 
         self.documents = chunks_in(chunks)
         self._read: list[tuple[Tokenizer, dict[str, int], TokenNumbers]] = []

@@ -28,6 +28,7 @@ from krag_eval.core import (
     NoRows,
     Place,
     _,
+    page_of,
     replacing,
     spelled,
     spoken,
@@ -35,7 +36,6 @@ from krag_eval.core import (
 )
 from krag_eval.core.results.rows import COUNT_COLUMNS
 from krag_eval.core.scoring.cutoffs import amount_in_words, unspelled
-from krag_eval.core.shown import page_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from krag_eval.core import LISTS, Cut, Location, NoRows, Partial, declared, documents_in, must
-from krag_eval.core.documents import is_missing, list_in, plain, ranked_in
+from krag_eval.core import LISTS, Cut, Location, NoRows, Partial, declared, must
+from krag_eval.core.documents import plain
 from krag_eval.core.results.rows import JUDGED_COLUMNS, UNWANTED_DIGEST
 
 # From their public address, which has to be loaded for them to be sent by name.
 from krag_eval.errors import Advice, InvalidInput, InvalidType, Place, Refusal
 from krag_eval.evaluator import Part, PartitionPlan
+from krag_eval.loading.cells import documents_in, is_missing, list_in, ranked_in
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from krag_eval.core import MAX_BYTES, Advice, AnyOf, Dataset, DocumentLike, Location, Place, _, warn
-from krag_eval.core.data.dataset import with_texts
-from krag_eval.core.data.table import Given, Records, Side, documents_of, records_in, tags_of
-from krag_eval.core.documents import composed, list_in, plain
-from krag_eval.core.reading import kind_of, located
+from krag_eval.core import Advice, AnyOf, DocumentLike, Location, Place, _, warn
+from krag_eval.core.documents import composed, plain
+from krag_eval.core.errors import kind_of
 from krag_eval.formats.ids import check_overlap, ids_in, labels_of
+from krag_eval.loading.cells import list_in
+from krag_eval.loading.dataset import Dataset, with_texts
+from krag_eval.loading.reading import MAX_BYTES, located
+from krag_eval.loading.table import Given, Records, Side, documents_of, records_in, tags_of
 
 if TYPE_CHECKING:
     import os

@@ -13,13 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval.core import MAX_BYTES, Dataset, InvalidInput, Place, _, is_frame
-from krag_eval.core.data.dataset import with_texts
-from krag_eval.core.data.table import Given, Records, records_in
-from krag_eval.core.documents import composed, is_missing
-from krag_eval.core.reading import Source, kind_of, name_of, names_of, numbered_lines, object_of
+from krag_eval.core import InvalidInput, Place, _
+from krag_eval.core.documents import composed
+from krag_eval.core.errors import kind_of, names_of
 from krag_eval.formats.ids import ids_in, labels_of
 from krag_eval.formats.trec import QRELS, RUN, Missing, ScorePrecision, is_parquet, judged_dataset
+from krag_eval.loading.cells import is_missing
+from krag_eval.loading.dataset import Dataset, with_texts
+from krag_eval.loading.reading import MAX_BYTES, Source, name_of, numbered_lines, object_of
+from krag_eval.loading.table import Given, Records, is_frame, records_in
 
 
 def read_beir(

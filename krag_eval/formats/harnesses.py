@@ -1,6 +1,6 @@
 """What other harnesses write: runs without ground truth, judgements, memories of conversations.
 
-Which fields tell them is in :mod:`krag_eval.core.data.vocabularies`; here is what their cells mean.
+Which fields tell them is in :mod:`krag_eval.loading.vocabularies`; here is what their cells mean.
 """
 
 from __future__ import annotations
@@ -11,24 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from krag_eval.core import (
-    Dataset,
-    InvalidInput,
-    InvalidType,
-    Location,
-    Place,
-    _,
-    clipped,
-    id_of,
-    one_of,
-)
-from krag_eval.core.data.formats import with_fields
-from krag_eval.core.data.table import Given, Records, Roles, Side, content_of
-from krag_eval.core.documents import is_tag, list_in
-from krag_eval.core.reading import kind_of, located
+from krag_eval.core import InvalidInput, InvalidType, Location, Place, _, clipped, id_of, one_of
+from krag_eval.core.documents import is_tag
+from krag_eval.core.errors import kind_of
 from krag_eval.formats.beir import with_parts
 from krag_eval.formats.ids import labels_of
 from krag_eval.formats.trec import JUDGED_BY, MTEB, QRELS, RUN, judged_dataset
+from krag_eval.loading.cells import list_in
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import with_fields
+from krag_eval.loading.reading import located
+from krag_eval.loading.table import Given, Records, Roles, Side, content_of
 
 #: Where the documents of a run are -> whose run it is.
 RUNS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import chain
 
-from krag_eval.core import Dataset, _, id_of, single, warn
-from krag_eval.core.data.dataset import Absent, Overlap, tell_overlap
+from krag_eval.core import _, id_of, single, warn
+from krag_eval.loading.dataset import Absent, Dataset, Overlap, tell_overlap
 
 
 def labels_of(questions: Sequence[str], ids: Sequence[str], name: str) -> list[str | int]:

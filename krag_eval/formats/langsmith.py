@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from krag_eval.core import Advice, Dataset, InvalidInput, InvalidType, _, clipped
-from krag_eval.core.data.table import (
+from krag_eval.core import Advice, InvalidInput, InvalidType, _, clipped
+from krag_eval.core.documents import plain
+from krag_eval.core.errors import kind_of
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.reading import located
+from krag_eval.loading.table import (
     ERRORS,
     QUESTIONS,
     Given,
@@ -23,8 +27,6 @@ from krag_eval.core.data.table import (
     tags_of,
     told_errors,
 )
-from krag_eval.core.documents import plain
-from krag_eval.core.reading import kind_of, located
 
 #: What LangSmith calls the parts of an example, and of what a run made of it.
 LANGSMITH = ("inputs", "outputs", "reference_outputs")

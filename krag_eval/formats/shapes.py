@@ -6,9 +6,6 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from krag_eval.core import Dataset, Mapped
-from krag_eval.core.data.shapes import GIVEN, Folder, Judgements, Shape
-from krag_eval.core.data.table import QUESTIONS, Records, Side
 from krag_eval.formats.autorag import autorag_dataset
 from krag_eval.formats.beir import PARTS, collection_dataset, has_corpus, read_beir
 from krag_eval.formats.harnesses import (
@@ -22,6 +19,9 @@ from krag_eval.formats.harnesses import (
 from krag_eval.formats.langsmith import example_as_row, langsmith_dataset
 from krag_eval.formats.traces import SPANS, Choice, traces_dataset
 from krag_eval.formats.trec import JUDGED_BY, MTEB, RUN, is_judgements, read_trec
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.shapes import GIVEN, Folder, Judgements, Shape
+from krag_eval.loading.table import QUESTIONS, Mapped, Records, Side
 
 
 def _joined_spans(table: Records, dataset: Dataset, missing: Any) -> Dataset:

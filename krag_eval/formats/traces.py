@@ -18,10 +18,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.core import (
-    MAX_BYTES,
     N_,
     Advice,
-    Dataset,
     DocumentLike,
     InvalidInput,
     InvalidType,
@@ -32,31 +30,31 @@ from krag_eval.core import (
     Tag,
     _,
     clipped,
-    documents_in,
     id_of,
-    is_frame,
     one_of,
     text_of,
     warn,
 )
-from krag_eval.core.data.formats import Names
-from krag_eval.core.data.table import Given, Records, listed, records_in
-from krag_eval.core.documents import (
-    check_characters,
-    check_text,
-    is_list_written,
-    is_missing,
-    list_in,
-    plain,
-)
-from krag_eval.core.reading import Source, located, parsed
+from krag_eval.core.documents import plain
 from krag_eval.core.results.latency import Failure
 from krag_eval.formats.ids import check_overlap, labels_of
 from krag_eval.formats.langsmith import run_as_row
 from krag_eval.formats.trec import Missing
+from krag_eval.loading.cells import (
+    check_characters,
+    check_text,
+    documents_in,
+    is_list_written,
+    is_missing,
+    list_in,
+)
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import Names
+from krag_eval.loading.reading import MAX_BYTES, Source, located, parsed
+from krag_eval.loading.table import Given, Records, is_frame, listed, records_in
 
 if TYPE_CHECKING:
-    from krag_eval.core.data import loading
+    from krag_eval.loading import loading
 
 #: Which documents of a trace: what was retrieved, or what a reranker got and returned.
 Documents: TypeAlias = Literal["retrieved", "rerank_input", "rerank_output"]
@@ -233,7 +231,7 @@ def read_traces(
     one_of("missing", missing, ("zero", "skip"))
     if calls is not None:
         one_of("calls", calls, ("first", "last", "union"))
-    from krag_eval.core import dataset_in
+    from krag_eval.loading.loading import dataset_in
 
     asked = None if dataset is None else dataset_in(dataset)
     table = _records(source, max_bytes)

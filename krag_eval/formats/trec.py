@@ -17,27 +17,25 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from krag_eval.core import (
-    MAX_BYTES,
     Advice,
     AnyOf,
     Conventions,
-    Dataset,
     DatasetError,
     DocumentLike,
     MissingQuestions,
     Place,
     _,
     boolean,
-    format_of,
-    is_frame,
     one_of,
     warn,
     whole,
 )
-from krag_eval.core.data.formats import json_in
-from krag_eval.core.data.table import Records, listed, records_in
-from krag_eval.core.reading import Source, kind_of, name_of, numbered_lines, parsed
+from krag_eval.core.errors import kind_of
 from krag_eval.formats.ids import check_overlap
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import format_of, json_in
+from krag_eval.loading.reading import MAX_BYTES, Source, name_of, numbered_lines, parsed
+from krag_eval.loading.table import Records, is_frame, listed, records_in
 
 #: What happens to a topic of the judgements for which the run has nothing.
 Missing: TypeAlias = Literal["zero", "skip"]

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krag_eval.comparison import comparable, comparison, gates
+from krag_eval.comparison.comparable import has_rows
 from krag_eval.comparison.comparison import On, told_left_out
 from krag_eval.comparison.gates import GateReport, Terms, truth_digest
 from krag_eval.core import (
     DEFINED,
-    MAX_BYTES,
     N_,
     Advice,
     Average,
@@ -41,8 +41,8 @@ from krag_eval.core import (
     clipped,
     deepest,
     errors,
-    intervals,
     muted,
+    page_of,
     spelled,
     spoken,
     told_missing,
@@ -52,11 +52,11 @@ from krag_eval.core import (
 )
 from krag_eval.core.language import language_of
 from krag_eval.core.matching.identity import same
-from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
 from krag_eval.core.results.rows import TableOf
 from krag_eval.core.results.saved import read
-from krag_eval.core.shown import page_of
+from krag_eval.intervals import intervals
+from krag_eval.loading.reading import MAX_BYTES
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from krag_eval.comparison.comparable import has_rows
 from krag_eval.comparison.comparison_page import interval_of
 from krag_eval.core import (
     Column,
@@ -14,12 +15,12 @@ from krag_eval.core import (
     ngettext,
     page_of,
     presents,
+    short,
+    span,
     told_missing,
     unreviewed_of,
     unreviewed_sentences,
 )
-from krag_eval.core.display import numbers
-from krag_eval.core.results.facts import has_rows
 from krag_eval.core.results.latency import told_failed
 from krag_eval.history.history import Change, History, HistoryRun, minute, told_others
 
@@ -32,8 +33,8 @@ def _page(history: History) -> Page:
     n = len(history.runs)
     title = ngettext("{n} run in {folder}", "{n} runs in {folder}", n)
 
-    def span(run: HistoryRun, metric: str) -> str:
-        return numbers.span(*history.bounds(run, metric), numbers.short)
+    def interval(run: HistoryRun, metric: str) -> str:
+        return span(*history.bounds(run, metric), short)
 
     columns = [
         Column(_("run"), lambda run: fitted(run.name, _NAME)),
@@ -41,7 +42,7 @@ def _page(history: History) -> Page:
     ]
     for metric in history.metrics:
         columns.append(Column(metric, partial(history.value, metric=metric)))
-        columns.append(Column(interval_of(0.95), partial(span, metric=metric)))
+        columns.append(Column(interval_of(0.95), partial(interval, metric=metric)))
     return Page(
         title.format(n=n, folder=history.folder),
         [Table(history.runs, columns, names=2)],

@@ -23,20 +23,17 @@ from krag_eval.core import (
     Matcher,
     Metric,
     clipped,
-    documents_in,
     muted,
     resolve_matcher,
     spelled,
 )
 from krag_eval.core.conventions import MatchingCriteria
-from krag_eval.core.data.dataset import looks_at_questions
-from krag_eval.core.documents import ranked_in
 from krag_eval.core.errors import told_apart
+from krag_eval.core.matching.base import looks_at_questions
 from krag_eval.core.results.evidence import GroundTruthItem, outcomes
-from krag_eval.core.scoring.cutoffs import settled_cutoffs
-from krag_eval.core.scoring.metrics import asked_metrics, chosen_metrics
-from krag_eval.evaluator import OfflineRetrievalEvaluator, Plan
+from krag_eval.evaluator import OfflineRetrievalEvaluator, PartitionPlan, Plan
 from krag_eval.formats.langsmith import OUTPUT_KEYS, REFERENCE_KEYS, list_under, question_under
+from krag_eval.loading.cells import documents_in, ranked_in
 from krag_eval.result import EvaluationResult
 
 __all__ = ["RetrievalEvaluators", "Score", "retrieval_evaluators"]
@@ -132,14 +129,12 @@ def retrieval_evaluators(
     matcher = resolve_matcher(matcher)
     options = {name: one for name, one in locals().items() if name in PLAN_OPTIONS}
     # Bad options are refused here, not once per example and into a log.
-    plan = Plan.checked(**options)
-    asked = asked_metrics(metrics)
-    cutoffs, measure = settled_cutoffs(
-        k, budget, length, default=_DEFAULT_CUTOFFS, metrics=asked or ()
+    plan = PartitionPlan.settled(
+        Plan.checked(**options), k, budget, length, metrics, default=_DEFAULT_CUTOFFS
     )
-    chosen = list(chosen_metrics(asked, plan.metrics).values())
-    experiment = _Experiment(options, cutoffs, measure or "words", chosen, documents_key,
-                             reference_key, question_key)  # fmt: skip
+    length, chosen = plan.length or "words", [*plan.metrics.values()]
+    keys = documents_key, reference_key, question_key
+    experiment = _Experiment(options, plan.cutoffs, length, chosen, *keys)
     return RetrievalEvaluators(_per_query(experiment), _summary(experiment))
 
 

@@ -31,8 +31,8 @@ from krag_eval.core import (
 )
 from krag_eval.core.documents import Item
 from krag_eval.core.files import arrow_table
-from krag_eval.core.intervals import interval
 from krag_eval.core.matching.base import check_by_pairs
+from krag_eval.intervals.intervals import interval
 from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from krag_eval.core import (
     METRICS,
     Average,
     Budget,
-    Clusters,
     Cutoff,
     DocumentLike,
     FloatArray,
@@ -38,14 +37,14 @@ from krag_eval.core import (
     clipped,
     errors,
     id_of,
-    intervals,
     is_blank,
     must,
     read_text,
     warn,
 )
-from krag_eval.core.intervals import BoolArray, QuerySums
 from krag_eval.core.scoring.averages import QUERIES
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import BoolArray, Clusters, QuerySums
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from krag_eval.core import FEW_QUERIES, FloatArray
-from krag_eval.core.intervals import interval
+from krag_eval.core import FloatArray
+from krag_eval.intervals.intervals import FEW_QUERIES, interval
 
 
 def interval_of_choice(

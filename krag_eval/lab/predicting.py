@@ -20,12 +20,12 @@ from krag_eval.core import (
     InvalidInput,
     ResultFacts,
     Shown,
-    intervals,
     must,
     spelled,
 )
-from krag_eval.core.intervals import Sampling
 from krag_eval.core.scoring.metrics import metrics_of
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import Sampling
 from krag_eval.lab.few_labels import distinct, values_by_label
 from krag_eval.lab.intervals import interval_of_choice
 

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from krag_eval.core import (
-    Advice,
-    Budget,
-    Cutoff,
-    Drawn,
-    FloatArray,
-    IntArray,
-    InvalidInput,
-    intervals,
-)
-from krag_eval.core.intervals import Sampling
+from krag_eval.core import Advice, Budget, Cutoff, Drawn, FloatArray, IntArray, InvalidInput
 from krag_eval.core.results.evidence import Evidence
+from krag_eval.intervals import intervals
+from krag_eval.intervals.intervals import Sampling
 from krag_eval.lab.intervals import interval_of_choice
 
 if TYPE_CHECKING:

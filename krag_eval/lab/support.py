@@ -18,6 +18,7 @@ from krag_eval.core import (
     N_,
     AveragingMethod,
     Budget,
+    Conventions,
     Cutoffs,
     InvalidInput,
     InvalidType,
@@ -29,10 +30,9 @@ from krag_eval.core import (
     must,
     spelled,
 )
-from krag_eval.core.conventions import DEFAULT_CONVENTIONS
 from krag_eval.core.documents import checked_labels, checked_tags
 from krag_eval.core.errors import text
-from krag_eval.core.scoring.cutoffs import settled_cutoffs
+from krag_eval.core.scoring.cutoffs import check_cutoffs
 from krag_eval.core.scoring.metrics import called, declarations
 from krag_eval.result import EvaluationResult
 
@@ -113,7 +113,7 @@ def evaluate_support(
     if judge is not None:
         text("judge", judge, "the judge's name and version")
     judged = _judged(matrix, importance)
-    cutoffs = settled_cutoffs(k)[0]
+    cutoffs = check_cutoffs(k)
     for one in cutoffs:
         if isinstance(one, Budget):
             problem = f"must count chunks, of which no length is known, got {spelled(one)}"
@@ -137,7 +137,7 @@ def evaluate_support(
         ),
         keys={name: metric.key for name, metric in metrics.items()},
         averaging_method=AveragingMethod.BOTH,
-        conventions=DEFAULT_CONVENTIONS,
+        conventions=Conventions(),
         declared=declarations(metrics),
     )
 

@@ -35,20 +35,19 @@ from krag_eval.core import (
     deepest,
     id_of,
     is_blank,
-    is_frame,
     text_of,
     warn,
     whole,
 )
-from krag_eval.core.data.formats import Cells, Row, with_fields
-from krag_eval.core.data.table import records_in
-from krag_eval.core.documents import is_list_written
 from krag_eval.core.files import unshielded
 from krag_eval.core.matching.joins import Matches
 from krag_eval.core.scoring.cutoffs import check_cutoffs
 from krag_eval.core.shown import write_report
 from krag_eval.datasets import Dataset, load_dataset
 from krag_eval.lab.calibration import Agreement, LabelledPair, interval_of_kappa
+from krag_eval.loading.cells import is_list_written
+from krag_eval.loading.formats import Cells, Row, with_fields
+from krag_eval.loading.table import is_frame, records_in
 
 if TYPE_CHECKING:
     import pandas as pd

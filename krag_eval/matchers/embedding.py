@@ -27,7 +27,7 @@ from krag_eval.core import (
     whole,
 )
 from krag_eval.core.files import ForkLock
-from krag_eval.core.matching.identity import mark_of, model_name
+from krag_eval.core.matching.identity import mark_of
 from krag_eval.core.matching.joins import BlockScorer, real_numbers
 
 # A unit vector times itself may differ from 1 by some 1e-15.
@@ -267,3 +267,9 @@ class MadeOnce:
 @lru_cache(maxsize=4)
 def _made(model: MadeOnce) -> Any:
     return model.make()
+
+
+def model_name(model: Any) -> str:
+    """Return the name that a model of LangChain's goes by, such as ``gpt-4o``; none if unknown."""
+    names = (getattr(model, attribute, None) for attribute in ("model", "model_name"))
+    return next((name for name in names if isinstance(name, str) and name), "")

@@ -33,14 +33,18 @@ from krag_eval.core import (
     InvalidInput,
     InvalidType,
     QuerySet,
+    _,
     bar_of,
     check_progress,
     clipped,
     errors,
+    ngettext,
     read_text,
     resolve_matcher,
+    warn,
 )
 from krag_eval.core.matching import base, identity, joins
+from krag_eval.matchers.embedding import model_name
 
 #: ``(question, actual, predicted)`` -> whether it will do, or how well, from 0 to 1; sync or async.
 #: With ``batch_size``, three lists -> a list. Or a Runnable that takes them as a dict.
@@ -51,6 +55,9 @@ _TEXTS = ("question", "actual", "predicted")
 _FORMAT = 1
 # What SQLite calls the "application id": whose file it is.
 _OURS = 0x6B726167
+# How judges are told from each other in a file, its "user version": 0 before there was a number,
+# when digests were of other things. A file keeps the number that it began with.
+_TOLD_BY = 1
 # Each writes for some milliseconds; one that holds a file longer does something else with it.
 _SECONDS_FOR_OTHERS = 10.0
 # Guards the counts, and nothing that takes long.
@@ -273,6 +280,8 @@ class JudgeMatcher(base.Matcher):
             wanted = [key for key in pairs if key not in self._known]
             self._known.update(file.read(wanted))
             missing = [key for key in wanted if key not in self._known]
+            if missing and missing == wanted and file.is_of_before():
+                self._tell_asked_anew(len(missing))
             self._count(kept=len(pairs) - len(missing))
             size = self.batch_size or 1
             batches = [missing[i : i + size] for i in range(0, len(missing), size)]
@@ -284,6 +293,16 @@ class JudgeMatcher(base.Matcher):
                 raise InvalidInput("max_calls", problem, advice)
             if batches:
                 self._ask(batches, pairs, file)
+
+    def _tell_asked_anew(self, n: int) -> None:
+        message = ngettext(
+            "{file} keeps judgements of an earlier version of krag_eval, and none of them is by "
+            "this judge, as it is told from others now, on this pair: it is judged anew.",
+            "{file} keeps judgements of an earlier version of krag_eval, and none of them is by "
+            "this judge, as it is told from others now, on these {n} pairs: they are judged anew.",
+            n,
+        )
+        warn(message.format(file=self.cache, n=n), _("what the file keeps stays there"))
 
     def _ask(
         self, batches: Sequence[list[bytes]], pairs: Mapping[bytes, _Pair], file: _File
@@ -506,7 +525,7 @@ def _parts_of(judge: Runnable[Any, Any]) -> tuple[str, str]:
         nodes = [node.data for node in judge.get_graph().nodes.values()]
         models = [one for one in nodes if isinstance(one, BaseLanguageModel)]
         prompts = [repr(one) for one in nodes if isinstance(one, BasePromptTemplate)]
-        names = "+".join(filter(None, map(identity.model_name, models)))
+        names = "+".join(filter(None, map(model_name, models)))
         return names, re.sub(" at 0x[0-9A-Fa-f]+", "", "\n".join(prompts))
     return "", ""
 
@@ -580,6 +599,7 @@ class _File:
                 self._opened.execute("BEGIN IMMEDIATE")
                 if self._state() == (0, []):  # no other process was faster
                     self._opened.execute(_SCHEMA)
+                    self._opened.execute(f"PRAGMA user_version = {_TOLD_BY}")
                     self._opened.execute(f"PRAGMA application_id = {_OURS}")
         owner, found = self._state()
         if owner != _OURS:
@@ -598,6 +618,13 @@ class _File:
         return owner, self._opened.execute(
             "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()
+
+    def is_of_before(self) -> bool:
+        """Tell whether judges were told from each other otherwise when judgements were kept."""
+        with self._told():
+            (told_by,) = self._opened.execute("PRAGMA user_version").fetchone()
+            (n,) = self._opened.execute("SELECT count(*) FROM judgements").fetchone()
+        return bool(n) and told_by < _TOLD_BY
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, float]:
         """Return the judgements there are."""

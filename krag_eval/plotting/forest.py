@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from krag_eval.comparison.comparison_page import p_said
 from krag_eval.comparison.paired import Difference
 from krag_eval.comparison.slices import Slice
 from krag_eval.comparison.slices_page import is_contrary, loss_share
 from krag_eval.core import Language, _, fitted, one_of, parse_metric, percent, spoken, width_of
-from krag_eval.core.display.numbers import p_said
-from krag_eval.core.language import language_of
+from krag_eval.core.language import language
 from krag_eval.plotting import fonts, styling
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _metric_of(row: Difference) -> str:
     """Name the average of a row, at its cutoff; it knows the label of a metric of one's own."""
     key, k = parse_metric(row.metric)
     labels = {} if row.average is None else row.average.labels
-    label = labels.get(language_of())
+    label = labels.get(language())
     name = styling.metric_label(key) if label is None else fitted(label, 32)
     return styling.at_cutoff(name, k)
 

@@ -18,7 +18,6 @@ from krag_eval.core import (
     LISTS,
     Advice,
     AnyOf,
-    ChunkSource,
     CoverageMatcher,
     DocumentLike,
     InvalidInput,
@@ -42,11 +41,12 @@ from krag_eval.core.language import language
 from krag_eval.core.matching.plaintext import plain
 from krag_eval.core.text import agreement
 from krag_eval.datasets import Dataset, dataset_in
+from krag_eval.loading.loading import ChunkSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from krag_eval.core import Source
+    from krag_eval.loading.loading import Source
 
 #: What can have become of a ground truth, the best first.
 STATES = ("unchanged", "moved", "absorbed", "split", "changed", "gone")

@@ -14,14 +14,15 @@ from krag_eval.core import (
     InvalidInput,
     InvalidType,
     Language,
+    Report,
     _,
     clipped,
     replacing,
     speaking,
     spoken,
 )
+from krag_eval.core.hooks import our_hooks
 from krag_eval.core.language import language as chosen
-from krag_eval.core.shown import report_of
 
 __all__ = ["write_report"]
 
@@ -90,7 +91,7 @@ def write_report(
     if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
         problem = f"must end in .html or .htm, as a page is written, got {clipped(path)}"
         raise InvalidInput("path", problem, "a browser prints the page as a PDF")
-    report = report_of(shown)
+    report = _report_of(shown)
     if report is None:
         problem = f"must be a result, a comparison, a sweep or labels, got {type(shown).__name__}"
         raise InvalidType("shown", problem)
@@ -102,3 +103,11 @@ def write_report(
         source = rendered(content if title is None else {**content, "title": title})
     with replacing(path) as temporary:
         temporary.write_text(source, encoding="utf-8", newline="\n")
+
+
+def _report_of(shown: object) -> Report | None:
+    """Return how a result is reported; ``None`` if it has no report."""
+    reports = our_hooks("krag_eval.reports")
+    names = (f"{kind.__module__}.{kind.__name__}" for kind in type(shown).__mro__)
+    found: Report | None = next((reports[name].load() for name in names if name in reports), None)
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from krag_eval import plotting
 from krag_eval.comparison.comparison import Comparison
-from krag_eval.comparison.comparison_page import interval_of, sentence, told_beside
+from krag_eval.comparison.comparison_page import interval_of, p_value, sentence, told_beside
 from krag_eval.comparison.slices import FEWEST_QUERIES
 from krag_eval.comparison.slices_page import interval_beside_p
 from krag_eval.core import (
@@ -32,7 +32,6 @@ from krag_eval.core import (
     span,
     whole,
 )
-from krag_eval.core.display.numbers import p_value
 from krag_eval.plotting import styling
 from krag_eval.report import rendering
 from krag_eval.report.query_list import ROWS_AT_MOST, Room, ToldQuery, ToldRow, told_query

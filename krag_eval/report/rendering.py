@@ -19,10 +19,13 @@ from krag_eval.core import (
     clipped,
     fitted,
     muted,
+    percent,
+    rounded,
+    short,
+    span,
     spelled,
     visible,
 )
-from krag_eval.core.display import numbers
 from krag_eval.core.errors import text as checked_text
 from krag_eval.core.language import language
 from krag_eval.core.scoring.cutoffs import Unit, in_order
@@ -57,11 +60,11 @@ def environment() -> Environment:
     made.filters |= {
         "name": partial(fitted, width=NAME),
         "note": partial(fitted, width=NOTE),
-        "short": numbers.short,
-        "rounded": numbers.rounded,
-        "percent": numbers.percent,
-        "span": lambda ends: numbers.span(*ends),
-        "span_said": lambda ends: numbers.span(ends[0], ends[1], numbers.short),
+        "short": short,
+        "rounded": rounded,
+        "percent": percent,
+        "span": lambda ends: span(*ends),
+        "span_said": lambda ends: span(ends[0], ends[1], short),
         "share": styling.share_label,
         "within": words_of,
     }

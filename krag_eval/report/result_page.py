@@ -9,11 +9,10 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import plotting
-from krag_eval.comparison.comparison_page import interval_of
+from krag_eval.comparison.comparison_page import interval_of, p_value
 from krag_eval.comparison.slices import DIAGNOSED, Slices, check_diagnosed, slices
 from krag_eval.comparison.slices_page import interval_beside_p, loss_share
 from krag_eval.core import (
-    FEW_QUERIES,
     METRICS,
     N_,
     Budget,
@@ -24,8 +23,6 @@ from krag_eval.core import (
     Table,
     _,
     averages_of,
-    check_sampling,
-    confidence_intervals,
     fitted,
     muted,
     page_of,
@@ -37,14 +34,13 @@ from krag_eval.core import (
     unreviewed_sentences,
     whole,
 )
-from krag_eval.core.display.numbers import p_value
 from krag_eval.core.display.result import told_contradicted
-from krag_eval.core.intervals import wilson
 from krag_eval.core.results.evidence import checked_metadata
 from krag_eval.core.results.facts import STATUSES
 from krag_eval.core.scoring.cutoffs import in_order
 from krag_eval.diagnosis.diagnosis import Diagnosis
 from krag_eval.diagnosis.page import sentence, sentences
+from krag_eval.intervals.intervals import FEW_QUERIES, check_sampling, confidence_intervals, wilson
 from krag_eval.plotting import styling
 from krag_eval.plotting.forest import MOST_ROWS
 from krag_eval.report import rendering

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from krag_eval.core import (
     DEFAULT_CUTOFFS,
     LISTS,
-    MAX_BYTES,
     PLAN_OPTIONS,
     Advice,
     Cutoffs,
@@ -52,11 +51,19 @@ from krag_eval.core import (
     warn,
     whole,
 )
-from krag_eval.core.data.dataset import looks_at_questions
-from krag_eval.core.data.formats import TagChoice
-from krag_eval.core.data.joining import Lacking
-from krag_eval.core.data.loading import Fields, checked_missing, said_of_each
-from krag_eval.core.data.table import (
+from krag_eval.core.files import Purpose, bars, take_place
+from krag_eval.core.matching.base import looks_at_questions
+from krag_eval.core.matching.parallel import check_n_jobs, processes
+from krag_eval.core.results.latency import RetrievalRun
+from krag_eval.core.results.reviews import with_unreviewed
+from krag_eval.core.results.rows import RowsInFile
+from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
+from krag_eval.loading.dataset import with_defaults
+from krag_eval.loading.formats import TagChoice
+from krag_eval.loading.joining import Lacking
+from krag_eval.loading.loading import Fields, checked_missing, said_of_each
+from krag_eval.loading.reading import MAX_BYTES, check_encoding, checked_bytes
+from krag_eval.loading.table import (
     MOST_LEFT_OUT,
     Drafts,
     Query,
@@ -72,14 +79,6 @@ from krag_eval.core.data.table import (
     tell_unnamed,
     told_errors,
 )
-from krag_eval.core.files import Purpose, bars, lock, take_place
-from krag_eval.core.matching.parallel import check_n_jobs, processes
-from krag_eval.core.options import with_defaults
-from krag_eval.core.reading import check_encoding, checked_bytes
-from krag_eval.core.results.latency import RetrievalRun
-from krag_eval.core.results.reviews import with_unreviewed
-from krag_eval.core.results.rows import POSITION, RowsInFile
-from krag_eval.evaluator import OfflineRetrievalEvaluator, Part, PartitionPlan
 from krag_eval.result import EvaluationResult
 from krag_eval.streaming.queries import (
     BEGINNING,
@@ -401,7 +400,7 @@ def _all_chunks(
             )
             if state is not None:
                 query, *others = part.rows.items()
-                state.add(dict([query, (POSITION, positions), *others]), done)
+                state.add(dict([query, (RowsInFile.POSITION, positions), *others]), done)
             if bar is not None:
                 bar.update(chunk.reached - before)
             before = chunk.reached
@@ -610,7 +609,7 @@ class RunState:
                 "move it away, or name another output",
             )
         file = self._stack.enter_context((self.folder / _LOCK).open("wb"))
-        lock(file, "per_query", self.folder)
+        self._purpose.lock(file, self.folder)
         if not resume:
             self._delete_parts()
         if (self.folder / _PROGRESS).exists():

@@ -22,21 +22,21 @@ from numpy.typing import NDArray
 
 from krag_eval.core import (
     LISTS,
-    MAX_BYTES,
-    Dataset,
     DocumentLike,
     InvalidInput,
-    Mapped,
     MissingQuestions,
     Place,
     Tag,
-    format_of,
     naming,
     single,
     text_of,
 )
-from krag_eval.core.data.formats import FORMATS, File, Format, Row, TagChoice, is_wanted
-from krag_eval.core.data.joining import (
+from krag_eval.core.documents import STATUS
+from krag_eval.core.grading import Grading
+from krag_eval.core.ranking import Ordering
+from krag_eval.loading.dataset import Dataset
+from krag_eval.loading.formats import FORMATS, File, Format, Row, TagChoice, format_of, is_wanted
+from krag_eval.loading.joining import (
     Lacking,
     Side,
     joined,
@@ -45,10 +45,12 @@ from krag_eval.core.data.joining import (
     missing_in,
     refuse_truth,
 )
-from krag_eval.core.data.loading import FIELD_OPTIONS, Fields
-from krag_eval.core.data.table import (
+from krag_eval.loading.loading import FIELD_OPTIONS, Fields
+from krag_eval.loading.reading import MAX_BYTES, cannot_read
+from krag_eval.loading.table import (
     ERRORS,
     Drafts,
+    Mapped,
     OfRun,
     Query,
     Records,
@@ -58,11 +60,12 @@ from krag_eval.core.data.table import (
     matcher_of,
     note_on_defaults,
     notes_on,
+    own_grades,
     own_truth_note,
     query_in,
     tell_unnamed,
 )
-from krag_eval.core.data.vocabularies import (
+from krag_eval.loading.vocabularies import (
     KNOWN,
     as_saved,
     nothing_retrieved,
@@ -71,10 +74,6 @@ from krag_eval.core.data.vocabularies import (
     said,
     shape_of,
 )
-from krag_eval.core.documents import STATUS
-from krag_eval.core.grading import Grading, own_grades
-from krag_eval.core.ranking import Ordering, is_sorted, trend
-from krag_eval.core.reading import cannot_read
 
 # A chunk ends early when the texts of its queries are this long, so that long documents do not
 # fill the memory; a document weighs something beside its text.
@@ -339,10 +338,8 @@ class QueryFiles:
     def _is_reordered(self, query: Query) -> bool:
         """Tell whether documents came in another order, or may have, or with distances."""
         standing = query.standing
-        is_distance = standing is not None and trend(standing.scores or ()) == "rising"
-        return standing is not None and (
-            standing.is_moved or is_distance or not is_sorted(standing)
-        )
+        is_distance = standing is not None and standing.trend == "rising"
+        return standing is not None and (standing.is_moved or is_distance or not standing.is_sorted)
 
     def _in_order(self, query: Query) -> Query:
         if not self._is_reordered(query):

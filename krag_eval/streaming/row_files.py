@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from krag_eval.core import InvalidInput, must
 from krag_eval.core.files import parquet_for
-from krag_eval.core.results.rows import ROW_FORMATS, write_csv
+from krag_eval.core.results.rows import RowsInFile, write_csv
 
 
 def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") -> Path:
@@ -20,12 +20,12 @@ def checked_row_file(path: str | os.PathLike[str], argument: str = "per_query") 
 
     Raises:
         MissingPackage: If it is to be a Parquet file and pyarrow is missing.
-        InvalidInput: If the ending is not one of :data:`ROW_FORMATS`, it is a directory or its
+        InvalidInput: If the ending is not one of ``RowsInFile.FORMATS``, it is a directory or its
             directory is not there.
     """
     target = Path(os.path.realpath(path))
-    if target.suffix not in ROW_FORMATS:
-        be = f"be the name of a file that ends in one of {', '.join(ROW_FORMATS)}"
+    if target.suffix not in RowsInFile.FORMATS:
+        be = f"be the name of a file that ends in one of {', '.join(RowsInFile.FORMATS)}"
         raise must(argument, be, os.fsdecode(path))
     if os.path.exists(path) and not os.path.isfile(path):
         raise InvalidInput(argument, f": {path} is not a regular file", "name another")

@@ -35,7 +35,6 @@ from krag_eval.core import (
     Advice,
     AnyOf,
     Budget,
-    Clusters,
     Conventions,
     Cutoff,
     Cutoffs,
@@ -49,13 +48,11 @@ from krag_eval.core import (
     _,
     called,
     check_options,
-    check_sampling,
     clipped,
     deepest,
     documents,
     errors,
     id_of,
-    is_frame,
     metadata_of,
     spelled,
     text_of,
@@ -66,6 +63,9 @@ from krag_eval.core.matching import parallel
 from krag_eval.core.matching.identity import digest_of, function_name
 from krag_eval.diagnosis.causes import Index
 from krag_eval.diagnosis.diagnosis import Diagnosis
+from krag_eval.intervals.intervals import Clusters, check_sampling
+from krag_eval.loading.cells import check_chunks
+from krag_eval.loading.table import is_frame
 from krag_eval.result import EvaluationResult
 
 if TYPE_CHECKING:
@@ -523,7 +523,7 @@ def _checked_corpus(corpus: object) -> list[Document]:
     if is_one or not isinstance(corpus, Iterable):
         fix = "put a single one into a list; of a table, pass its column of texts"
         raise errors.must("corpus", "be texts or documents to be cut", corpus, fix, InvalidType)
-    texts = [as_document(one) for one in documents.check_chunks(corpus, "corpus")]
+    texts = [as_document(one) for one in check_chunks(corpus, "corpus")]
     if not texts:
         raise InvalidInput("corpus", "must hold at least one text, got none")
     return texts
@@ -595,7 +595,7 @@ def _cut(name: str, splitter: Splitter, document: Document, at: int) -> list[Doc
     if not is_list:
         raise InvalidType(where, f"must be a list of chunks, got {clipped(pieces)}")
     inherited = metadata_of(document)
-    chunks = map(as_document, documents.check_chunks(pieces, where))  # a text has no id here
+    chunks = map(as_document, check_chunks(pieces, where))  # a text has no id here
     return [_copied(one, inherited) for one in chunks]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from cli_runs import invoked, printed, refusal, run, table
+from places import ROOT
 
 from krag_eval import CoverageMatcher, EvaluationResult
 from krag_eval.datasets import read_jsonl
@@ -25,7 +26,6 @@ QUERIES = f"""\
 "actual": ["there are no fees for returns"], \
 "predicted": ["there are no fees for returns", "something else"]}}
 """
-ROOT = Path(__file__).parents[2]
 # Commands of the guides that cut off by what fits.
 SHOWN = {
     line

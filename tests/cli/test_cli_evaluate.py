@@ -14,8 +14,8 @@ import pytest
 from cli_runs import SAMPLE, printed, refusal, run, table, written
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator
-from krag_eval.core.errors import MissingPackage
 from krag_eval.datasets import Dataset, demo_dataset, read_jsonl
+from krag_eval.errors import MissingPackage
 
 CALL = "evaluate sample.jsonl"
 
@@ -241,7 +241,7 @@ def test_what_ends_a_command_has_its_code(monkeypatch, error, note, code):
     def ended(*_, **__):
         raise error
 
-    monkeypatch.setattr("krag_eval.core.data.loading.query_in", ended)
+    monkeypatch.setattr("krag_eval.loading.loading.query_in", ended)
     result = run(CALL)
     assert (result.exit_code, result.stdout) == (code, "")
     assert note in result.stderr

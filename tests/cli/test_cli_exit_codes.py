@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from cli_runs import ENVIRONMENT, invoked, run
+from places import ROOT
 
-ROOT = Path(__file__).parents[2]
 # As pip writes the script that is on the path, from what pyproject.toml says.
 _MODULE, _, _FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "scripts"

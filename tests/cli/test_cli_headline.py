@@ -5,7 +5,8 @@ import json
 import pytest
 from cli_runs import content, refusal, run, written
 
-from krag_eval.core.scoring.metrics import METRICS, REJECTION_RATE, averages_of
+from krag_eval import METRICS
+from krag_eval.core import REJECTION_RATE, averages_of
 
 CLOSED = "The library opens at nine in the morning on weekdays and at ten on Saturdays."
 BOOKS = "Members may borrow up to eight books at a time for three weeks each."

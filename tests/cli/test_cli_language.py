@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from cli_runs import run, written
+from places import TESTS
 
 from krag_eval.cli import main
+from krag_eval.core import width_of
 from krag_eval.core.language import LANGUAGES, SPOKEN
-from krag_eval.core.text import width_of
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = TESTS / "golden"
 
 
 def kept(language):

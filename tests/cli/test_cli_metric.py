@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cli_runs import printed, run, table, written
 
-from krag_eval.cli.options import _metric_of
-from krag_eval.core.scoring.metrics import DEFAULT_METRICS, averages_of
+from krag_eval.core import averages_of
+from krag_eval.core.scoring.metrics import DEFAULT_METRICS, metric_named
 
 CALL = "evaluate sample.jsonl"
 
@@ -63,7 +63,7 @@ def test_slices_and_intervals_are_of_what_was_named():
 def test_every_average_names_its_metric():
     """Whatever is printed can be typed."""
     for metric in DEFAULT_METRICS.values():
-        assert {_metric_of(one) for one in averages_of([metric])} == {metric}
+        assert {metric_named(one) for one in averages_of([metric])} == {metric}
 
 
 def test_an_aspect_key_adds_the_metrics_of_aspects():

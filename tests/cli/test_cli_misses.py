@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import content, refusal, run, written
-from test_cli_diagnose import PAGE, PREDICTED, result_of, rows_of
+from small_library import PAGE, PREDICTED, result_of, rows_of
 
 K = [1, 2, 3]
 CHUNK = {"page_content": "We close at ten.", "id": "c7", "metadata": {"source": "a.pdf", "page": 3}}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import ENVIRONMENT, SAMPLE, refusal, rows_in, run, shell, written
+from places import DATA
 
 from krag_eval import EvaluationResult
 from krag_eval.datasets import read_jsonl
@@ -144,7 +145,7 @@ def test_standard_output_has_one_output_alone(monkeypatch, option, call):
     """Byte for byte what the file holds; everything else is on standard error."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # a result says when it was made
     for name in ("graded.qrels", "spread.run"):
-        Path(name).symlink_to(Path(__file__).parents[1] / "data" / name)
+        Path(name).symlink_to(DATA / name)
     Path("other.jsonl").write_text(SAMPLE, "utf-8")
     written = run(f"{call} {option} out.txt")
     done = run(f"{call} {option} -")

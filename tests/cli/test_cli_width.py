@@ -14,8 +14,7 @@ import pytest
 from cli_runs import ENVIRONMENT, SAMPLE, run, written
 
 from krag_eval.cli import output
-from krag_eval.core.display import Table
-from krag_eval.core.text import width_of
+from krag_eval.core import Table, width_of
 from krag_eval.datasets import read_jsonl
 
 PASSAGE = "books may be kept for four weeks and renewed twice"

@@ -3,21 +3,18 @@
 import inspect
 import json
 import re
-from pathlib import Path
 
 import click
 import pandas as pd
 import pytest
 from cli_runs import SAMPLE, invoked, run, written
+from places import DATA
 
-from krag_eval import OfflineRetrievalEvaluator
+from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator
 from krag_eval.cli import main
-from krag_eval.core.errors import Advice, InvalidInput, InvalidType, KragEvalWarning, Place
-from krag_eval.core.options import PLAN_OPTIONS
-from krag_eval.core.scoring.cutoffs import DEFAULT_CUTOFFS
+from krag_eval.core import DEFAULT_CUTOFFS, PLAN_OPTIONS
 from krag_eval.datasets import read_jsonl
-
-DATA = Path(__file__).parents[1] / "data"
+from krag_eval.errors import Advice, InvalidInput, InvalidType, Place
 
 
 @pytest.mark.parametrize(

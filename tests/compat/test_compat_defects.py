@@ -17,7 +17,7 @@ from krag_eval.compat.evaluators import (
     RougeOfflineRetrievalEvaluators,
     TokenizerType,
 )
-from krag_eval.core.errors import Refusal
+from krag_eval.errors import Refusal
 
 
 def _rouge(actual, predicted, **options):

@@ -8,7 +8,7 @@ import pytest
 
 from krag_eval.compat.embeddings import load_embeddings
 from krag_eval.compat.evaluators import EmbeddingRougeOfflineRetrievalEvaluators
-from krag_eval.core.errors import InvalidInput, MissingPackage
+from krag_eval.errors import InvalidInput, MissingPackage
 
 _DOCUMENTS = [["a cat sat"], ["a dog"]]
 

@@ -10,7 +10,7 @@ import pytest
 from krag_eval import RougeMatcher
 from krag_eval.compat.evaluators import RougeOfflineRetrievalEvaluators
 from krag_eval.compat.tokens import KragTokens, TokenizerConfig, TokenizerType
-from krag_eval.core.install import install_line
+from krag_eval.core import install_line
 
 _DOCUMENTS = [["The cat sat."]]
 

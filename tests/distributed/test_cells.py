@@ -3,7 +3,7 @@
 import numpy as np
 
 from krag_eval import AnyOf
-from krag_eval.core.documents import id_of, metadata_of, text_of
+from krag_eval.core import id_of, metadata_of, text_of
 from krag_eval.distributed.worker import document_lists
 
 

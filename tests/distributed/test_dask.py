@@ -17,8 +17,8 @@ from cluster_samples import (
 )
 
 from krag_eval import CoverageMatcher, KragEvalWarning
-from krag_eval.core.errors import DatasetError, InvalidInput
 from krag_eval.distributed import evaluate_dask
+from krag_eval.errors import DatasetError, InvalidInput
 
 ROWS = sample()
 

@@ -8,7 +8,7 @@ from cluster_samples import local, sample
 
 from krag_eval import Matcher
 from krag_eval.distributed.worker import PARTIAL, Fields, Task, unpacked
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.partitions import PartitionPlan
 
 FIELDS = Fields("question", "actual", "predicted")
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from places import DATA
+
 import krag_eval
 from krag_eval import (
     AnyOf,
@@ -31,7 +33,6 @@ from krag_eval import (
 )
 from krag_eval.datasets import demo_dataset
 
-DATA = Path(__file__).parents[1] / "data"
 _DEMO = Path(krag_eval.__file__).parent / "data" / "demo.jsonl"
 #: Seconds since 1970 at which the runs of the history were made.
 _DAYS = {"a": 1767225600, "b": 1767312000, "c": 1767398400, "d": 1767484800}

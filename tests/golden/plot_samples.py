@@ -10,6 +10,7 @@ import pandas as pd
 from results_made import ACTUAL, PREDICTED
 
 from krag_eval import (
+    METRICS,
     Comparison,
     Difference,
     EvaluationResult,
@@ -20,8 +21,8 @@ from krag_eval import (
     sweep,
 )
 from krag_eval.comparison.slices import Slice
+from krag_eval.core import averages_of
 from krag_eval.core.results.latency import RetrievalRun
-from krag_eval.core.scoring.metrics import METRICS, averages_of
 
 FIRST, SECOND = "a b c d e f g h i j", "k l m n o p q r s t"
 #: System -> what it retrieved for the two items of ten words each, cut into chunks of five or ten.

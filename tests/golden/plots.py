@@ -37,8 +37,8 @@ from golden.plot_samples import (
 )
 from krag_eval import Diagnosis, History, calibrate
 from krag_eval.comparison.planning import QuestionPlan
-from krag_eval.core.intervals import Spread
 from krag_eval.history.history import HistoryRun
+from krag_eval.intervals.intervals import Spread
 from krag_eval.plotting import (
     budget_curves,
     calibration_curve,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli.cli_runs import run, written
+from cli_runs import run, written
 from forge import MARKER, NUMBER, REPOSITORY, TOKEN, serving
+from places import ROOT
 
 from krag_eval import EvaluationResult
 
-ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 # A runner's own variables; a path of a workflow's leads into the checkout.
 RUNNER = os.environ | {"PYTHONPATH": "."}

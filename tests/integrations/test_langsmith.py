@@ -12,13 +12,13 @@ import logging
 import re
 import socket
 import uuid
-from pathlib import Path
 
 import langsmith
 import pytest
 from langchain_core.documents import Document
 from langchain_core.load import dumps
 from langsmith import schemas
+from places import DOCS
 from processes import printed
 
 from krag_eval import (
@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:'upload_(results|runs)' parameter is in beta"),
 ]
 
-GUIDE = Path(__file__).parents[2] / "docs" / "integrations.md"
+GUIDE = DOCS / "integrations.md"
 RETRIEVED = {
     "found": ["Open from 9.", "Closed on Mondays.", "Free on Sundays."],
     "missed": ["No dogs.", "Opem from 9."],

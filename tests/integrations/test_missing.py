@@ -3,7 +3,7 @@
 import pytest
 from processes import printed
 
-from krag_eval.core.install import install_line
+from krag_eval.core import install_line
 
 NAMED = """
 import sys

@@ -9,7 +9,7 @@ from langsmith import schemas
 from openevals import utils
 from openevals.exact import exact_match
 
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.openevals import create_retrieval_evaluator
 
 pytestmark = [

@@ -19,7 +19,7 @@ from krag_eval import (
     evaluate_file,
     evaluate_retriever,
 )
-from krag_eval.core.errors import InvalidInput, InvalidType
+from krag_eval.errors import InvalidInput, InvalidType
 from krag_eval.integrations.opentelemetry import emit_events
 
 QUESTIONS = {"first": ["a", "b"], "second": ["c"], "third": ["d"]}

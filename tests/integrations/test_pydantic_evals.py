@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_evals import Case, Dataset
 
 from krag_eval import IdMatcher
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.integrations.pydantic_evals import RetrievalEvaluator, RetrievalReport
 
 WANTED = {"half": ["a", "b"], "nothing": ["c"], "failed": ["d"]}

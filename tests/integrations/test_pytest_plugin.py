@@ -2,9 +2,9 @@
 
 import tomllib
 import warnings
-from pathlib import Path
 
 import pytest
+from places import ROOT
 from processes import printed
 from systems import first
 
@@ -14,7 +14,6 @@ from krag_eval.integrations.pytest import KragGate
 pytest_plugins = ("pytester",)
 
 PLUGIN = "krag_eval.integrations.pytest"
-ROOT = Path(__file__).parents[2]
 RESULT = OfflineRetrievalEvaluator([["a"]], [["a"]]).evaluate(1)
 # Of two questions, the first loses one of two documents and the second everything: the macro
 # recall is (1/2 + 0) / 2 = 0.25. The first relevant document is at ranks 1 and never: MRR 0.5.

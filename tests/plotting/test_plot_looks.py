@@ -12,8 +12,8 @@ from golden import plots, recorder
 from golden.plot_samples import evaluated, in_chunks
 from matplotlib.colors import to_hex, to_rgb
 
-from krag_eval import OfflineRetrievalEvaluator, plotting
-from krag_eval.core.scoring.metrics import METRICS, averages_of
+from krag_eval import METRICS, OfflineRetrievalEvaluator, plotting
+from krag_eval.core import averages_of
 from krag_eval.plotting import styling
 from krag_eval.plotting.styling import DARK, LINES, looks_of
 

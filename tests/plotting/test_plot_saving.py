@@ -8,7 +8,7 @@ import pytest
 from golden.plot_samples import evaluated
 from matplotlib import pyplot
 
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from krag_eval.plotting import PLOT_FORMATS, inline_svg, metric_bars, save_plot
 
 

@@ -29,7 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from krag_eval import EvaluationResult, OfflineRetrievalEvaluator, calibrate, plotting
-from krag_eval.core.errors import Refusal
+from krag_eval.errors import Refusal
 from krag_eval.plotting import (
     budget_curves,
     comparison_forest,

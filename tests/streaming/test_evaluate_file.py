@@ -16,9 +16,9 @@ from results_made import read_back
 from stream_samples import queries, write_jsonl, write_parquet
 
 from krag_eval import EvaluationResult, JudgeMatcher, KragEvalWarning, compare, evaluate_file
-from krag_eval.core.errors import MissingPackage, Refusal
-from krag_eval.core.install import install_line
+from krag_eval.core import install_line
 from krag_eval.datasets import DatasetError, load_dataset, read_jsonl
+from krag_eval.errors import MissingPackage, Refusal
 from krag_eval.streaming import files as files_module, queries as queries_module
 from krag_eval.streaming.files import RunState
 

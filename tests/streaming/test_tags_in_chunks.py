@@ -9,8 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from krag_eval import KragEvalWarning, evaluate_file
-from krag_eval.core.errors import DatasetError
 from krag_eval.datasets import read_jsonl
+from krag_eval.errors import DatasetError
 from krag_eval.streaming import files as module
 
 ROWS: list[dict[str, Any]] = [

@@ -11,15 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from krag_eval import evaluate_file, load_dataset
-from krag_eval.core.errors import (
-    DatasetError,
-    InvalidInput,
-    InvalidType,
-    KragEvalWarning,
-    Place,
-    Refusal,
-)
+from krag_eval import KragEvalWarning, evaluate_file, load_dataset
+from krag_eval.errors import DatasetError, InvalidInput, InvalidType, Place, Refusal
 from krag_eval.streaming import files as files_module
 from krag_eval.streaming.files import RunState
 

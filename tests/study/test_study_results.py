@@ -6,14 +6,13 @@ import io
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from study import consequence, page, tables
 from study.__main__ import RESULTS, SHOWN
 
-ROOT = Path(__file__).parents[2]
 PAGES = {
     "en": ROOT / "docs" / "what-a-yes-is-worth.md",
     "ko": ROOT / "docs" / "ko" / "what-a-yes-is-worth.md",

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.contradictions import corpora, damage
 from krag_eval import KragEvalWarning, OfflineRetrievalEvaluator
-from krag_eval.core.errors import InvalidInput
+from krag_eval.errors import InvalidInput
 from study import systems as study
 
 FOUND = study.systems()

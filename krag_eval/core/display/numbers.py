@@ -33,24 +33,6 @@ def short(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.0005 or value == 0 else f"{value:.1g}"
 
 
-def p_value(p: float) -> str:
-    """Return a p for a table, which never reads as 0.
-
-    >>> p_value(0.25), p_value(0.0000123)
-    ('0.2500', '1e-05')
-    """
-    return rounded(p) if math.isnan(p) or p >= 0.00005 else f"{p:.0e}"
-
-
-def p_said(p: float) -> str:
-    """Return what stands behind "p" in a sentence: what it is, or that it is small.
-
-    >>> p_said(0.0421), p_said(1e-9)
-    ('= 0.042', '< 0.001')
-    """
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
-
-
 def percent(share: float, digits: int | None = None) -> str:
     """Return a share in percent; with no number of digits, as many as it has.
 

@@ -23,7 +23,7 @@ from itertools import chain
 from numbers import Real
 from operator import is_
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -36,11 +36,10 @@ from krag_eval.core.matching.identity import (
     attributes,
     held_by,
     mark_of,
-    without_secrets,
-    words_of,
 )
 from krag_eval.core.matching.near import near_keys, warn_of_near_keys
 from krag_eval.core.matching.parallel import in_processes, n_processes
+from krag_eval.core.matching.withheld import without_secrets, words_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -460,10 +459,8 @@ class KeyMatcher(Matcher):
         """Join the keys of each query by hash; the evaluator calls it once."""
         blanks = joins.warn_of_blank_texts(queries) if self.reads_text else (0, 0)
         own_actual, own_predicted = (
-            texts and not blank and self.own_keys(lists.elements)
-            for texts, blank, lists in zip(
-                queries.texts_only, blanks, (queries.actual, queries.predicted), strict=True
-            )
+            texts and not blank and self._has_own_keys(queries, side)
+            for side, (texts, blank) in enumerate(zip(queries.texts_only, blanks, strict=True))
         )
         found = queries.predicted
         predicted = found if own_predicted else self._keys(found, "predicted_docs")
@@ -475,10 +472,15 @@ class KeyMatcher(Matcher):
             join.add(keys, predicted)
         matches = join.matches()
         n_items = len(queries.item_query)
-        if 2 * len(np.unique(matches.item)) <= n_items:
+        n_matched = np.count_nonzero(np.bincount(matches.item, minlength=n_items))
+        if 2 * n_matched <= n_items:
             wanted = self._alternative_keys(queries)
             warn_of_near_keys(near_keys(wanted, self._keys(found, "predicted_docs")), n_items)
         return matches
+
+    def _has_own_keys(self, queries: QuerySet, side: int) -> bool:
+        """Tell whether the texts of a side (0 is the ground truth), none blank, are their keys."""
+        return self.own_keys((queries.actual, queries.predicted)[side].elements)
 
     def _keys(self, lists: Lists, name: str) -> Iterator[list[Hashable]]:
         """Yield, per query, the keys of its documents."""
@@ -764,3 +766,27 @@ def _same_as(parts: Sequence[joins.IntArray], queries: QuerySet) -> joins.IntArr
         # Alternatives of different queries are never the same to a part.
         same_as[item] = known.setdefault(frozenset(meanings[end - size : end]), item)
     return same_as
+
+
+_Label = TypeVar("_Label", bound="str | int | None")
+
+
+def labels_for(
+    matcher: Any, labels: Sequence[_Label], questions: Sequence[Any] | None
+) -> Sequence[_Label]:
+    """Return the labels of queries, or their questions where a matcher looks at these.
+
+    A judge would be told an id otherwise, where two queries ask the same and are labelled by ids.
+
+    >>> labels_for("coverage", ["q1", "q2"], ["When?", "When?"])
+    ['q1', 'q2']
+    """
+    if not looks_at_questions(matcher) or questions is None:
+        return labels
+    are_texts = all(isinstance(one, str) for one in questions)
+    return cast("Sequence[_Label]", questions) if are_texts else labels
+
+
+def looks_at_questions(matcher: Any) -> bool:
+    """Tell whether a matcher is told the question with each pair, as a judge is."""
+    return getattr(matcher, "_question", None) is not None

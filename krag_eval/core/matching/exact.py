@@ -44,6 +44,9 @@ _TYPED = {
     **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
 }
 
+# Letters of ASCII that NFC makes of others: of a Kelvin sign, a Greek question mark and an accent.
+_COMPOSED = "K;`"
+
 # Argument, query, and place within the query.
 _PLACE = re.compile(r"(\w+)\[(\d+)\](.*)")
 
@@ -98,10 +101,9 @@ class ExactTextMatcher(KeyMatcher):
             return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
 
-    def own_keys(self, texts: Sequence[str]) -> bool:
-        """Tell whether nothing is to be folded and no text needs normalising."""
-        plain = self.case_sensitive and not self.fold_whitespace
-        return plain and all(map(str.isascii, texts))
+    def _has_own_keys(self, queries: QuerySet, side: int) -> bool:
+        is_folded = self.fold_whitespace or not self.case_sensitive
+        return not is_folded and _is_composed(queries, side)
 
 
 class ContainsMatcher(TextMatcher):
@@ -199,9 +201,8 @@ class IdMatcher(KeyMatcher):
             raise refused(where, "has no id, and the id matcher needs one on every document", fix)
         return identity
 
-    def own_keys(self, texts: Sequence[str]) -> bool:
-        """Tell whether texts, which stand for their own ids, need no normalising."""
-        return all(map(str.isascii, texts))
+    def _has_own_keys(self, queries: QuerySet, side: int) -> bool:
+        return _is_composed(queries, side)
 
     def match(self, queries: QuerySet) -> Matches:
         """Join the ids of each query; warn of ids that only Unicode's forms tell apart."""
@@ -264,7 +265,7 @@ class MetadataMatcher(KeyMatcher):
 def _n_in_other_form(queries: QuerySet, matches: Matches) -> int:
     """Count items that match documents by ids of which none is written as their own."""
     documents_of = queries.predicted.elements
-    if queries.texts_only[1] and all(map(str.isascii, documents_of)):
+    if all(queries.texts_only) and _is_composed(queries, 0) and _is_composed(queries, 1):
         return 0
     items = [*chain.from_iterable(queries.alternatives())]
     starts = np.cumsum(queries.n_predicted) - queries.n_predicted
@@ -275,6 +276,19 @@ def _n_in_other_form(queries: QuerySet, matches: Matches) -> int:
         is_alike = documents.written_id(documents_of[place]) in own
         alike[item] = alike.get(item, False) or is_alike
     return [*alike.values()].count(False)
+
+
+def _is_composed(queries: QuerySet, side: int) -> bool:
+    """Tell whether Unicode's NFC is known to change no text of a side that could match.
+
+    Retrieved texts are many. They are not looked at where ground truth is of ASCII alone and has
+    none of the letters that NFC makes of others: such a text is equal to nothing but itself.
+    """
+    if side == 1 and queries.texts_only[0]:
+        wanted = "".join(queries.actual.elements)
+        if wanted.isascii() and not any(letter in wanted for letter in _COMPOSED):
+            return True
+    return all(map(str.isascii, (queries.actual, queries.predicted)[side].elements))
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:

@@ -23,7 +23,6 @@ from krag_eval.core.errors import (
     Advice,
     Fix,
     InvalidInput,
-    Refusal,
     boolean,
     clipped,
     text,
@@ -804,11 +803,3 @@ def hardest_first(result: ResultFacts, k: Cutoff) -> tuple[NDArray[np.int64], in
     kept = ~(result.counted & (statuses != STATUSES[0]))
     order = np.lexsort((covered - wanted, table.get("ndcg", share), share, kept, ~result.counted))
     return order, int((~kept).sum())
-
-
-def has_rows(result: ResultFacts) -> bool:
-    """Tell whether there are per-query rows: a run in parts may have them in a file, or nowhere."""
-    try:
-        return result.labels is not None
-    except (Refusal, OSError):
-        return False

@@ -266,8 +266,6 @@ def _parted(
 
 # Reading a file
 
-#: Endings of the files that rows can be written to.
-ROW_FORMATS = (".parquet", ".csv")
 _ROWS_AT_ONCE = 50_000
 # A row that was written has dozens of bytes; a file made to fill the memory has none to speak of.
 _FREE_ROWS, _ROWS_PER_BYTE = 1_000_000, 8
@@ -283,7 +281,12 @@ class RowsInFile:
     Attributes:
         path: The file.
         totals: The summary its rows must add up to.
+        FORMATS: Endings of the files that rows can be written to.
+        POSITION: The column with the position of each query.
     """
+
+    FORMATS: ClassVar = (".parquet", ".csv")
+    POSITION: ClassVar = POSITION
 
     path: Path
     totals: Summary
@@ -476,7 +479,7 @@ def rows_named(name: object, folder: Path, totals: Summary) -> Rows:
         return NoRows(totals.k, totals.n_queries)
     if not isinstance(name, str):
         raise InvalidType("", "the name of the file with its rows is not text")
-    if name == Path(name).name and Path(name).suffix in ROW_FORMATS:
+    if name == Path(name).name and Path(name).suffix in RowsInFile.FORMATS:
         return RowsInFile(folder / name, totals)
     where = f"they were written to {name}; put that file beside the saved result and save it again"
     return NoRows(totals.k, totals.n_queries, where)

@@ -1119,10 +1119,25 @@ def installed(name: str, argument: str = "metrics") -> Metric | None:
     return found[0] if found else None
 
 
+def metric_named(name: str, argument: str = "metrics") -> Metric | None:
+    """Return the metric of that name, or of which it names an average; it may be installed.
+
+    >>> names = ("rbp", "micro_f1", "found_rate", "recal")
+    >>> [metric and metric.name for metric in map(metric_named, names)]
+    ['rbp(p=0.8)', 'f1', 'rank', None]
+    """
+    return _ours_named(name, argument) or installed(name, argument)
+
+
+def _ours_named(name: str, argument: str) -> Metric | None:
+    of_average = (metric for metric in METRICS.values() if name in averages_of([metric]))
+    return built_in(name, argument) or next(of_average, None)
+
+
 def _by_name(name: str, known: Mapping[str, Metric]) -> Metric:
     """Return the metric of that name, or of which it names an average, with a cutoff or without."""
     name = parse_metric(name, "metrics")[0] if "@" in name else name
-    found = built_in(name) or next((m for m in METRICS.values() if name in averages_of([m])), None)
+    found = _ours_named(name, "metrics")
     if found is None:
         if (added := installed(name)) is not None:
             return _checked_metric(added, known)

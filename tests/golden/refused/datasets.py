@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from places import DATA
 
 from krag_eval import AnyOf, audit, load_dataset
-from krag_eval.core.data.loading import read_chunks
 from krag_eval.core.results.latency import Failure
 from krag_eval.datasets import (
     Dataset,
@@ -20,6 +20,7 @@ from krag_eval.datasets import (
     read_traces,
     read_trec,
 )
+from krag_eval.loading.loading import read_chunks
 
 Calls = dict[str, Callable[[], Any]]
 
@@ -142,7 +143,7 @@ OTHERS = {
         "a collection": {"corpus": {"d": "A"}, "queries": {"q": "Q"}, "qrels": {"q": {"d": 1}}},
         "AutoRAG": [{"qid": "1", "query": "?", "retrieval_gt": [["a"]]}],
         "examples": [EXAMPLE],
-        "a folder": Path(__file__).parents[2] / "data" / "beir",
+        "a folder": DATA / "beir",
     }.items()
     for argument in {
         "AutoRAG": ("cells",),

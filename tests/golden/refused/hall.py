@@ -22,11 +22,11 @@ from krag_eval import (
     compare,
     evaluate_file,
 )
-from krag_eval.core.documents import QuerySet, text_of
+from krag_eval.core import QuerySet, parse_metric, text_of
 from krag_eval.core.scoring.averages import exact_sum
-from krag_eval.core.scoring.cutoffs import check_cutoff, check_cutoffs, parse_metric, unspelled
-from krag_eval.evaluator import PartitionPlan
+from krag_eval.core.scoring.cutoffs import check_cutoff, check_cutoffs, unspelled
 from krag_eval.integrations.langsmith import retrieval_evaluators
+from krag_eval.partitions import PartitionPlan
 from krag_eval.plotting import cutoff_curves
 
 _A, _B = [["a"]], [["b"]]

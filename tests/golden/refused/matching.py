@@ -9,6 +9,7 @@ from langchain_core.documents import Document
 from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval import (
+    AndMatcher,
     AnyOf,
     ContainsMatcher,
     CoverageMatcher,
@@ -22,12 +23,12 @@ from krag_eval import (
     MetadataMatcher,
     NumbersMatcher,
     OfflineRetrievalEvaluator,
+    OrMatcher,
     RougeMatcher,
     TextMatcher,
 )
 from krag_eval.asking.timeouts import check_timeout
-from krag_eval.core.matching.base import AndMatcher, OrMatcher
-from krag_eval.core.matching.names import resolve_matcher
+from krag_eval.core import resolve_matcher
 from krag_eval.core.matching.tokenizers import resolve_tokenizer, tokenize_all, tokenizer_name
 
 

@@ -19,6 +19,7 @@ from krag_eval import (
     Matcher,
     OfflineRetrievalEvaluator,
     Slices,
+    agreement,
     audit,
     calibrate,
     compare,
@@ -28,8 +29,7 @@ from krag_eval import (
 )
 from krag_eval.comparison.slices import Slice
 from krag_eval.datasets import Dataset
-from krag_eval.evaluator import PartitionPlan
-from krag_eval.lab.calibration import agreement
+from krag_eval.partitions import PartitionPlan
 
 Evaluator = OfflineRetrievalEvaluator
 _A = [["a"]]

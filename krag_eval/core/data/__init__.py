@@ -1,1 +1,0 @@
-"""Reading and writing tables of questions: one pipeline from a row to a query."""
