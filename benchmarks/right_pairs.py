@@ -29,6 +29,8 @@ from krag_eval import CoverageMatcher
 from krag_eval.core.documents import QuerySet
 
 HOLDS = 0.8
+#: Of windows, in characters or words.
+SIZES = ((400, "characters"), (1000, "characters"), (60, "words"), (200, "words"))
 _SPAN = re.compile(r"(.*):(\d+)-(\d+)")
 #: A passage and a document that holds it.
 Pair = tuple[str, str]
@@ -76,13 +78,13 @@ def of_corpora(folder: Path, size: int, *, in_words: bool) -> Iterator[Pair]:
 
 def lost(pairs: Iterable[Pair]) -> tuple[int, int, list[Pair]]:
     """Return how many pairs there are, how many words alone find, and which the guard loses."""
-    pairs = [*pairs]
-    sides = [[[text] for text in side] for side in zip(*pairs, strict=True)]
+    right = [*pairs]
+    sides = [[[text] for text in side] for side in zip(*right, strict=True)]
     found = []
     for matcher in (CoverageMatcher(guard="off"), CoverageMatcher()):
         matches = matcher.match(QuerySet.from_lists(*sides))
         found.append({*matches.item[matches.similarity >= matcher.threshold].tolist()})
-    return len(pairs), len(found[0]), [pairs[one] for one in np.sort([*(found[0] - found[1])])]
+    return len(right), len(found[0]), [right[one] for one in np.sort([*(found[0] - found[1])])]
 
 
 def main() -> None:
@@ -91,21 +93,16 @@ def main() -> None:
     folder = parser.parse_args().folder
     kinds = {path.name: of_run(path) for path in sorted(folder.glob("*.jsonl.gz"))}
     for path in sorted(folder.glob("*/questions.jsonl")):
-        for size, unit in (
-            (400, "characters"),
-            (1000, "characters"),
-            (60, "words"),
-            (200, "words"),
-        ):
-            pairs = of_corpora(path.parent, size, in_words=unit == "words")
-            kinds[f"{path.parent.name}, {size} {unit}"] = pairs
+        for size, unit in SIZES:
+            cut = of_corpora(path.parent, size, in_words=unit == "words")
+            kinds[f"{path.parent.name}, {size} {unit}"] = cut
     print("  right  found  lost  questions")
     total = np.zeros(3, np.int64)
     for name, right in kinds.items():
-        n_right, n_found, pairs = lost(right)
-        total += (n_right, n_found, len(pairs))
-        print(f"{n_right:7,}{n_found:7,}{len(pairs):6}  {name}", flush=True)
-        for passage, text in pairs:
+        n_right, n_found, missed = lost(right)
+        total += (n_right, n_found, len(missed))
+        print(f"{n_right:7,}{n_found:7,}{len(missed):6}  {name}", flush=True)
+        for passage, text in missed:
             print(f"    {CoverageMatcher().said_otherwise(passage, text)}: {passage!r}")
     print("{:7,}{:7,}{:6}  all".format(*total.tolist()))
 

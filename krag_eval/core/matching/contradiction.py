@@ -112,7 +112,7 @@ _TOKEN = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
-_MAY_BE_MARKED = re.compile(r"[$€£¥₩%<>=!&|\u2212]|[-+][$€£¥₩]?\d")
+_MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d|%\W*\Z")
 
 
 class Difference(NamedTuple):
@@ -894,6 +894,7 @@ class _Alignment:
     def _at_edges(self, first: _Stretch, last: _Stretch) -> Difference | None:
         """Return what replaced the last or the first words, where the document goes on there."""
         size, scale = len(self.ours), self.scale
+        first, last = self._at_words(first, last)
         if 0 < self.weight[-1] - self.weight[last.stop] <= scale.edge:
             there = min(len(self.theirs), last.end + scale.beyond)
             if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
@@ -905,6 +906,19 @@ class _Alignment:
             there = max(0, first.there - scale.beyond)
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
         return None
+
+    def _at_words(self, first: _Stretch, last: _Stretch) -> tuple[_Stretch, _Stretch]:
+        """Return the first and the last stretch without parts of Latin words."""
+        if not self.by_letters:
+            return first, last
+        tokens, begins = self.passage.tokens, self.passage.begins
+        start, stop = first.start, last.stop
+        while last.start < stop < len(tokens) and not begins(stop) and _is_latin(tokens[stop]):
+            stop -= 1
+        while 0 < start < first.stop - 1 and not begins(start) and _is_latin(tokens[start - 1]):
+            start += 1
+        first = first._replace(start=start, there=first.there + start - first.start)
+        return first, last._replace(stop=stop, end=last.end - (last.stop - stop))
 
     def _at_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Compare what a passage ends in, or begins with, with what a document goes on with."""
