@@ -221,11 +221,11 @@ class Reading:
         places = zip(ends[::2], ends[1::2], strict=False)
         if not self.by_letters:
             return [*places]
-        found: list[tuple[int, int]] = []
-        for word, (start, stop) in zip(self._parts[1::2], places, strict=True):
-            letters = zip(range(start, stop), range(start + 1, stop + 1), strict=True)
-            found += letters if word.isalpha() else [(start, stop)]
-        return found
+        words = zip(self._parts[1::2], places, strict=True)
+        return [*chain.from_iterable(
+            pairwise(range(start, stop + 1)) if word.isalpha() else [(start, stop)]
+            for word, (start, stop) in words
+        )]  # fmt: skip
 
     def begins(self, token: int) -> bool:
         """Return whether a token begins a word."""
@@ -296,7 +296,7 @@ def laid_beside(
     for start, stop in _windows(len(ours), len(theirs), spans):
         # The foot of a page may stand before the last words.
         window = slice(max(0, start - scale.beyond), min(len(theirs), stop + scale.beyond))
-        both = _Alignment(passage, document, ours, theirs, window, looks)
+        both = _Alignment(passage, document, window, looks)
         difference = both.difference(piece)
         if difference is None:
             return Beside(None, both.held(run) if both.alike else 0.0)
@@ -528,17 +528,9 @@ def _counted(
 class _Alignment:
     """A passage beside the part of a document where it may stand."""
 
-    def __init__(
-        self,
-        passage: Reading,
-        document: Reading,
-        ours: str,
-        theirs: str,
-        window: slice,
-        looks: Looks,
-    ) -> None:
+    def __init__(self, passage: Reading, document: Reading, window: slice, looks: Looks) -> None:
         self.passage, self.document, self.window = passage, document, window
-        self.ours, self.theirs, self.looks = ours, theirs, looks
+        self.ours, self.theirs, self.looks = passage.coded, document.coded, looks
         self.by_letters = passage.by_letters
         self.scale = _LETTERS if self.by_letters else _WORDS
         self.weight = _weights(passage.tokens, self.by_letters)
@@ -1026,15 +1018,12 @@ def _number(written: str) -> str:
     if not written.isascii():
         written = "".join(str(decimal(one)) if one.isdecimal() else one for one in written)
     parts = _PARTS.findall(written)
-    if len(parts) == 1:
-        return written.lstrip("0") or "0"
-    mark = written[len(parts[0])]
-    if len(parts) == 2 and mark in ".,":
-        return f"{parts[0].lstrip('0') or '0'}{mark}{parts[1]}"
-    if mark == ":":
-        return ":".join([parts[0].lstrip("0") or "0", *parts[1:]])
-    plain_parts = [part.lstrip("0") or "0" for part in parts]
-    return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
+    mark = written[len(parts[0]) :][:1]
+    is_one = mark == ":" or (len(parts) == 2 and mark in ".,")  # 9:05 and 1.05 keep the zero
+    n = 1 if is_one else len(parts)
+    parts[:n] = [part.lstrip("0") or "0" for part in parts[:n]]
+    is_date = len(parts) > 2 and mark != ":"
+    return ("." if is_date else mark.replace("\u2044", "/")).join(parts)
 
 
 def _are_same_digits(ours: Sequence[str], theirs: Sequence[str]) -> bool:
@@ -1117,11 +1106,6 @@ def _other_hangul(one: str, other: str) -> bool:
 def _misread(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     """Return whether letters of Hangul are the same but for their final consonants."""
     return len(ours) == len(theirs) and all(
-        pair[0] == pair[1]
-        or (
-            min(pair) >= "가"
-            and max(pair) <= "힣"
-            and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
-        )
-        for pair in zip(ours, theirs, strict=True)
+        x == y or ("가" <= min(x, y) <= max(x, y) <= "힣" and _jamo(x)[:2] == _jamo(y)[:2])
+        for x, y in zip(ours, theirs, strict=True)
     )
