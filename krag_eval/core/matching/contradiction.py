@@ -921,21 +921,17 @@ class _Alignment:
         # They may stand behind the foot of a page.
         is_beyond = rest in there and (not self.by_letters or n > 1)
         edge += " cut" if len(there) <= n else ""
-        beside = there if is_end else there[-n - 6 :]
         ours, theirs = self.passage.tokens, self.document.tokens
-        x = "".join(ours[at.start : at.stop])
-        there_from = at.there if is_end else at.end - len(beside)
-        y = "".join(theirs[there_from : there_from + len(beside)])
-        is_number = _is_number(ours[at.stop - 1 if is_end else at.start])
+        x, y = "".join(ours[at.start : at.stop]), "".join(theirs[at.there : at.end])
+        outer = at.stop - 1 if is_end else at.start
+        is_number = _is_number(ours[outer])
         if not is_number and (y.startswith(x) if is_end else y.endswith(x)):
             return None  # spaces were lost, or stand inside a word
-        reached = there[: n + self.scale.reach] if is_end else there[::-1][: n + self.scale.reach]
-        outer = rest[-1] if is_end else rest[0]
-        token = ours[at.stop - 1 if is_end else at.start]
         # One syllable may be a particle, but not in 지 않다 and 아니다.
-        is_word = not self.by_letters or n > 1 or _is_number(token) or theirs[at.there] in "지아"
-        if outer in reached and is_word:
-            k = reached.index(outer) + 1
+        is_word = not self.by_letters or n > 1 or is_number or theirs[at.there] in "지아"
+        onwards = there if is_end else there[::-1]
+        k = onwards.find(self.ours[outer], 0, n + self.scale.reach) + 1
+        if k and is_word:
             # Up to the last word of the passage, it is a gap as others are.
             if is_end:
                 gap = _Stretch(at.start - 1, at.stop, at.there - 1, at.there + k)
@@ -959,7 +955,7 @@ class _Alignment:
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""
-        is_end, n = "end" in edge, at.stop - at.start
+        is_end, n = "end" in edge, at.stop - at.start if self.by_letters else 1
         ours = self.passage.tokens[at.start : at.stop]
         theirs = self.document.tokens[at.there : at.end]
         if self.by_letters:
@@ -971,8 +967,6 @@ class _Alignment:
                 _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
             ):
                 return None
-        else:
-            n = 1
         if at.end - at.there < n or self._is_sentence_apart(at, is_end):
             return None
         at = (
