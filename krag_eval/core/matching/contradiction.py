@@ -788,10 +788,8 @@ class _Alignment:
             return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
         if _are_same_digits(ours, theirs):
-            words = [
-                ("" if self.by_letters else " ").join(one for one in side if not _is_number(one))
-                for side in (a, b)
-            ]
+            space = "" if self.by_letters else " "
+            words = [space.join(one for one in side if not _is_number(one)) for side in (a, b)]
             # What was misread is no unit.
             is_known = all(not one.isascii() or not one or is_unit(one) for one in words)
             return True if is_known and are_others(*values) else None
@@ -812,11 +810,8 @@ class _Alignment:
 
     def _extra(self, at: _Stretch) -> Kind | None:
         """Return what kind of thing one side alone has, if it makes the other another text."""
-        reading, start, stop = (
-            (self.passage, at.start, at.stop)
-            if at.start < at.stop
-            else (self.document, at.there, at.end)
-        )
+        is_ours = at.start < at.stop
+        reading, (start, stop) = (self.passage, at[:2]) if is_ours else (self.document, at[2:])
         tokens = reading.tokens
         if any(map(_is_mark, tokens[start:stop])):
             return self._extra_mark(tokens[start:stop], at)
@@ -969,25 +964,19 @@ class _Alignment:
                 return None
         if at.end - at.there < n or self._is_sentence_apart(at, is_end):
             return None
-        at = (
-            _Stretch(at.start, at.start + n, at.there, at.there + n)
-            if is_end
-            else _Stretch(at.stop - n, at.stop, at.end - n, at.end)
-        )
+        ends = {"stop": at.start + n, "end": at.there + n}
+        at = at._replace(**ends if is_end else {"start": at.stop - n, "there": at.end - n})
         kind = self._kind(at, edge)
         return Difference(kind, at[:2], at[2:]) if kind and self.looks.at(kind) else None
 
     def _is_sentence_apart(self, at: _Stretch, is_end: bool) -> bool:
         """Return whether another sentence of the document stands there: the words were left out."""
-        there, document = (at.there if is_end else at.end), self.document
-        if not 0 < there < len(document.tokens):
+        here, there = (at.start, at.there) if is_end else (at.stop, at.end)
+        if not 0 < there < len(self.document.tokens):
             return False
-        gaps = [document.around(there, there)]
-        place = at.start if is_end else at.stop
-        ours = self.passage
-        gaps.append(ours.around(place, place) if place else "")
-        is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
-        return is_over[0] and not is_over[1]
+        ours = self.passage.around(here, here) if here else ""
+        is_over = _SENTENCE_END.search(self.document.around(there, there)) is not None
+        return is_over and _SENTENCE_END.search(ours) is None
 
 
 def _is_mark(token: str) -> bool:
