@@ -77,8 +77,6 @@ _WORDS = _Scale(2.0, 1.0, 3.0, 4, 4, 1, 2, 3, 14, 2)
 
 # Tokens of an amount, a date or a time.
 _LONGEST_AMOUNT = 16
-# Runs of a passage that are looked for one by one; of more, each run of the document is.
-_FEW_RUNS = 64
 # Bits of the table that an alignment fills, 16 MiB; longer texts are aligned part by part.
 _LARGEST_TABLE = 1 << 27
 _PART = 1 << 13
@@ -114,7 +112,7 @@ _TOKEN = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?\u3002]\s|\n\s*\n")
 _PARTS = re.compile(r"\d+")
-_MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d")
+_MAY_BE_MARKED = re.compile(r"[$€£¥₩<>=!&|\u2212]|[-+][$€£¥₩]?\d|%\W*\Z")
 
 
 class Difference(NamedTuple):
@@ -180,6 +178,10 @@ class Codes(dict[str, str]):
         code = self[token] = chr(min(0xE000 + len(self), 0x10FFFF))
         return code
 
+    def of(self, tokens: Iterable[str]) -> str:
+        """Return the characters of some tokens."""
+        return "".join(map(self.__getitem__, tokens))
+
 
 class Reading:
     """A text as the guard reads it, whatever the tokenizer of the matcher.
@@ -210,7 +212,7 @@ class Reading:
     @cached_property
     def coded(self) -> str:
         """One character for each token."""
-        return "".join(map(self._codes.__getitem__, self.tokens))
+        return self._codes.of(self.tokens)
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
@@ -219,11 +221,11 @@ class Reading:
         places = zip(ends[::2], ends[1::2], strict=False)
         if not self.by_letters:
             return [*places]
-        found: list[tuple[int, int]] = []
-        for word, (start, stop) in zip(self._parts[1::2], places, strict=True):
-            letters = zip(range(start, stop), range(start + 1, stop + 1), strict=True)
-            found += letters if word.isalpha() else [(start, stop)]
-        return found
+        words = zip(self._parts[1::2], places, strict=True)
+        return [*chain.from_iterable(
+            pairwise(range(start, stop + 1)) if word.isalpha() else [(start, stop)]
+            for word, (start, stop) in words
+        )]  # fmt: skip
 
     def begins(self, token: int) -> bool:
         """Return whether a token begins a word."""
@@ -235,12 +237,13 @@ class Reading:
         return self.text[self.places[start][0] : self.places[stop - 1][1]] if start < stop else ""
 
     def around(self, start: int, stop: int) -> str:
-        """Return the same with what stands before and behind that is no token."""
-        first = self.places[start - 1][1] if start else 0
-        return self.text[first : self.places[stop][0] if stop < len(self.tokens) else None]
+        """Return the same in lower case, with what stands before and behind that is no token."""
+        first = self.places[start - 1][1] if start > 0 else 0
+        return self._folded[first : self.places[stop][0] if stop < len(self.tokens) else None]
 
     def words(self, start: int, stop: int) -> tuple[int, int]:
         """Return the tokens of whole words, from one to the one before another."""
+        start, stop = max(0, start), min(len(self.tokens), stop)
         least, most = max(0, start - _LONGEST_AMOUNT), min(len(self.tokens), stop + _LONGEST_AMOUNT)
         while start > least and not self.begins(start):
             start -= 1
@@ -293,7 +296,7 @@ def laid_beside(
     for start, stop in _windows(len(ours), len(theirs), spans):
         # The foot of a page may stand before the last words.
         window = slice(max(0, start - scale.beyond), min(len(theirs), stop + scale.beyond))
-        both = _Alignment(passage, document, ours, theirs, window, looks)
+        both = _Alignment(passage, document, window, looks)
         difference = both.difference(piece)
         if difference is None:
             return Beside(None, both.held(run) if both.alike else 0.0)
@@ -312,9 +315,8 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
     if not passage.tokens or not _is_number(passage.tokens[0]):
         return False
     ours, theirs = passage.coded, document.coded
-    places, tokens = [*_places(theirs, ours)], document.tokens
-    if not places:
-        return True
+    tokens = document.tokens
+    places = [one.start() for one in re.finditer(f"(?={re.escape(ours)})", theirs)]
     return all(
         place > 1 and tokens[place - 1] in MYRIADS and _is_number(tokens[place - 2])
         for place in places
@@ -323,20 +325,12 @@ def is_end_of_amounts(passage: Reading, document: Reading) -> bool:
 
 def in_words(found: Difference, passage: Reading, document: Reading) -> SaidOtherwise:
     """Return a difference in whole words; of a number with its unit."""
-    spans = zip((passage, document), found[1:], strict=True)
     sides = []
-    for reading, (start, stop) in spans:
-        if start == stop:  # nothing stands there: between which words
-            start, stop = max(0, start - 1), min(len(reading.tokens), stop + 1)
-        elif found.kind == "negation":
-            n = 2 if reading.by_letters else 1
-            start, stop = max(0, start - n), min(len(reading.tokens), stop + n)
-        start, stop = reading.words(start, stop)
-        if (
-            found.kind == "number"
-            and start
-            and not any(map(_is_number, reading.tokens[start:stop]))
-        ):
+    for reading, (start, stop) in zip((passage, document), found[1:], strict=True):
+        # Where nothing stands, between which words; and what says no with what is beside it.
+        n = (1 + reading.by_letters) * (found.kind == "negation") if start < stop else 1
+        start, stop = reading.words(start - n, stop + n)
+        if found.kind == "number" and not any(map(_is_number, reading.tokens[start:stop])):
             start = reading.words(start - 1, stop)[0]  # the number of a unit
         sides.append(" ".join(reading.between(start, stop).split()))
     return SaidOtherwise(found.kind, *sides)
@@ -362,7 +356,7 @@ def in_blocks(
     0.8333333333333334
     """
     scale, weight = (_LETTERS if by_letters else _WORDS), _weights(passage, by_letters)
-    ours, theirs = _codes(passage, document)
+    ours, theirs = map(Codes().of, (passage, document))
     shares = [0.0]
     for start, stop in _windows(len(ours), len(theirs), spans):
         shared = _counted(scale, weight, ours, theirs, slice(start, stop))
@@ -415,33 +409,12 @@ def _holds(document: bytes, passage: bytes, size: int) -> bool:
     return at >= 0
 
 
-def _places(document: str, passage: str) -> Iterator[int]:
-    """Yield where one text stands in another."""
-    at = document.find(passage)
-    while at >= 0:
-        yield at
-        at = document.find(passage, at + 1)
-
-
-def _codes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, str]:
-    """Return one character for each token, the same for equal ones."""
-    codes: dict[str, str] = {}
-    for token in (*dict.fromkeys(ours), *dict.fromkeys(theirs)):
-        # Beyond the surrogates; behind a million distinct words all others are one.
-        codes.setdefault(token, chr(min(0xE000 + len(codes), 0x10FFFF)))
-    return "".join(map(codes.__getitem__, ours)), "".join(map(codes.__getitem__, theirs))
-
-
 def _spans(passage: str, document: str, run: int) -> list[tuple[int, int]]:
     """Return the stretches of a document whose runs of tokens the passage has, ascending."""
     run = max(1, min(run, len(passage)))
     runs = {passage[at : at + run] for at in range(len(passage) - run + 1)}
     spans: list[tuple[int, int]] = []
-    if len(runs) < _FEW_RUNS:
-        places = sorted(at for one in runs for at in _places(document, one))
-    else:
-        places = [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]
-    for at in places:
+    for at in [at for at in range(len(document) - run + 1) if document[at : at + run] in runs]:
         start = spans.pop()[0] if spans and at <= spans[-1][1] else at
         spans.append((start, at + run))
     return spans
@@ -513,7 +486,7 @@ def _counted(
 ) -> list[_Stretch]:
     """Return the stretches that both have, if one of them is long enough to tell."""
     counted: list[_Stretch] = []
-    for at, there, n in _joined(_equal_blocks(ours, theirs[window])):
+    for at, there, n in _equal_blocks(ours, theirs[window]):
         size = weight[at + n] - weight[at]
         least = scale.at_an_end if at == 0 or at + n == len(ours) else scale.block
         if size >= min(least, scale.block, weight[-1]):
@@ -523,34 +496,12 @@ def _counted(
     return counted if longest >= min(scale.anchor, 0.999 * weight[-1]) else []
 
 
-def _joined(blocks: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks, those that parts cut in two as one."""
-    last: tuple[int, int, int] | None = None
-    for at, there, n in blocks:
-        if last and last[0] + last[2] == at and last[1] + last[2] == there:
-            last = last[0], last[1], last[2] + n
-            continue
-        if last:
-            yield last
-        last = at, there, n
-    if last:
-        yield last
-
-
 class _Alignment:
     """A passage beside the part of a document where it may stand."""
 
-    def __init__(
-        self,
-        passage: Reading,
-        document: Reading,
-        ours: str,
-        theirs: str,
-        window: slice,
-        looks: Looks,
-    ) -> None:
+    def __init__(self, passage: Reading, document: Reading, window: slice, looks: Looks) -> None:
         self.passage, self.document, self.window = passage, document, window
-        self.ours, self.theirs, self.looks = ours, theirs, looks
+        self.ours, self.theirs, self.looks = passage.coded, document.coded, looks
         self.by_letters = passage.by_letters
         self.scale = _LETTERS if self.by_letters else _WORDS
         self.weight = _weights(passage.tokens, self.by_letters)
@@ -715,6 +666,8 @@ class _Alignment:
             return "number"
         kind: Kind | None = None
         if not edge and not self._fits(a, b):
+            if self._is_other_unit(at):
+                return "number"
             # Of what is too long the number counts that stands beside the shared words.
             ends = at._replace(stop=at.start + 1, end=at.there + 1), at._replace(
                 start=at.stop - 1, there=at.end - 1)  # fmt: skip
@@ -751,10 +704,9 @@ class _Alignment:
     def _sides(self, at: _Stretch, left: int = 0, right: int = 0) -> tuple[str, str]:
         """Return both texts in lower case, with so many tokens before and behind."""
         i, j, k, m = at
-        ours, theirs = self.passage, self.document
         return (
-            ours.around(max(0, i - left), min(j + right, len(ours.tokens))).casefold(),
-            theirs.around(max(0, k - left), min(m + right, len(theirs.tokens))).casefold(),
+            self.passage.around(i - left, j + right),
+            self.document.around(k - left, m + right),
         )
 
     def _negates(self, at: _Stretch) -> bool:
@@ -784,6 +736,19 @@ class _Alignment:
         right = max(reading.words(stop, stop)[1] - stop for reading, _, stop in sides)
         return [*map(values, self._sides(at, left, right))]
 
+    def _is_other_unit(self, at: _Stretch) -> bool:
+        """Return whether a number that both share has another unit, as 2 % and 2 % points."""
+        ours, theirs = self.passage.tokens, self.document.tokens
+        before = [*filter(_is_number, ours[_with_number(self.passage, at.start) : at.start])]
+        if not (before and self.looks.numbers) or any(
+            map(_is_number, (ours[at.start], theirs[at.there]))
+        ):
+            return False
+        sides = self._values(at)
+        # What was misread or cut is no unit, and leaves the number as it is.
+        is_known = all(side[-1:] != values(before[-1]) for side in sides)
+        return is_known and are_others(*sides) and not self._is_same_thing(at)
+
     def _other_number(
         self, a: Sequence[str], b: Sequence[str], at: _Stretch, edge: str
     ) -> bool | None:
@@ -794,10 +759,8 @@ class _Alignment:
             return None
         ours, theirs = ([one for one in side if _is_number(one)] for side in (a, b))
         if _are_same_digits(ours, theirs):
-            words = [
-                ("" if self.by_letters else " ").join(one for one in side if not _is_number(one))
-                for side in (a, b)
-            ]
+            space = "" if self.by_letters else " "
+            words = [space.join(one for one in side if not _is_number(one)) for side in (a, b)]
             # What was misread is no unit.
             is_known = all(not one.isascii() or not one or is_unit(one) for one in words)
             return True if is_known and are_others(*values) else None
@@ -818,11 +781,8 @@ class _Alignment:
 
     def _extra(self, at: _Stretch) -> Kind | None:
         """Return what kind of thing one side alone has, if it makes the other another text."""
-        reading, start, stop = (
-            (self.passage, at.start, at.stop)
-            if at.start < at.stop
-            else (self.document, at.there, at.end)
-        )
+        is_ours = at.start < at.stop
+        reading, (start, stop) = (self.passage, at[:2]) if is_ours else (self.document, at[2:])
         tokens = reading.tokens
         if any(map(_is_mark, tokens[start:stop])):
             return self._extra_mark(tokens[start:stop], at)
@@ -897,6 +857,9 @@ class _Alignment:
             there = min(len(self.theirs), last.end + scale.beyond)
             if found := self._at_edge(_Stretch(last.stop, size, last.end, there), "end"):
                 return found
+            unit = _Stretch(last.stop, last.stop + 1, last.end, last.end + 1)
+            if last.end < there and self._is_other_unit(unit):
+                return Difference("number", unit[:2], unit[2:])
         if 0 < self.weight[first.start] <= scale.edge:
             there = max(0, first.there - scale.beyond)
             return self._at_edge(_Stretch(0, first.start, there, first.there), "start")
@@ -924,21 +887,17 @@ class _Alignment:
         # They may stand behind the foot of a page.
         is_beyond = rest in there and (not self.by_letters or n > 1)
         edge += " cut" if len(there) <= n else ""
-        beside = there if is_end else there[-n - 6 :]
         ours, theirs = self.passage.tokens, self.document.tokens
-        x = "".join(ours[at.start : at.stop])
-        there_from = at.there if is_end else at.end - len(beside)
-        y = "".join(theirs[there_from : there_from + len(beside)])
-        is_number = _is_number(ours[at.stop - 1 if is_end else at.start])
+        x, y = "".join(ours[at.start : at.stop]), "".join(theirs[at.there : at.end])
+        outer = at.stop - 1 if is_end else at.start
+        is_number = _is_number(ours[outer])
         if not is_number and (y.startswith(x) if is_end else y.endswith(x)):
             return None  # spaces were lost, or stand inside a word
-        reached = there[: n + self.scale.reach] if is_end else there[::-1][: n + self.scale.reach]
-        outer = rest[-1] if is_end else rest[0]
-        token = ours[at.stop - 1 if is_end else at.start]
         # One syllable may be a particle, but not in 지 않다 and 아니다.
-        is_word = not self.by_letters or n > 1 or _is_number(token) or theirs[at.there] in "지아"
-        if outer in reached and is_word:
-            k = reached.index(outer) + 1
+        is_word = not self.by_letters or n > 1 or is_number or theirs[at.there] in "지아"
+        onwards = there if is_end else there[::-1]
+        k = onwards.find(self.ours[outer], 0, n + self.scale.reach) + 1
+        if k and is_word:
             # Up to the last word of the passage, it is a gap as others are.
             if is_end:
                 gap = _Stretch(at.start - 1, at.stop, at.there - 1, at.there + k)
@@ -951,15 +910,18 @@ class _Alignment:
 
     def _is_spelled(self, at: _Stretch, is_end: bool) -> bool:
         """Return whether the last or first words are a spelling of what the document has there."""
+        if not any(map(may_be_spelled, self._sides(at))):
+            return False
         there = range(1, min(2 * _LONGEST_AMOUNT, at.end - at.there) + 1)
         wholes = (at._replace(end=at.there + n) if is_end else at._replace(there=at.end - n)
                   for n in there)  # fmt: skip
-        self.alike += (same := [one for one in wholes if same_thing(*self._sides(one))][:1])
-        return bool(same)
+        same = next((one for one in wholes if same_thing(*self._sides(one))), None)
+        self.alike += [same] if same else []
+        return same is not None
 
     def _beside_edge(self, at: _Stretch, edge: str) -> Difference | None:
         """Judge by the words beside the shared stretch, as many on either side."""
-        is_end, n = "end" in edge, at.stop - at.start
+        is_end, n = "end" in edge, at.stop - at.start if self.by_letters else 1
         ours = self.passage.tokens[at.start : at.stop]
         theirs = self.document.tokens[at.there : at.end]
         if self.by_letters:
@@ -971,29 +933,21 @@ class _Alignment:
                 _TAIL.issuperset(ours) or _TAIL.issuperset(around) or is_lone
             ):
                 return None
-        else:
-            n = 1
         if at.end - at.there < n or self._is_sentence_apart(at, is_end):
             return None
-        at = (
-            _Stretch(at.start, at.start + n, at.there, at.there + n)
-            if is_end
-            else _Stretch(at.stop - n, at.stop, at.end - n, at.end)
-        )
+        ends = {"stop": at.start + n, "end": at.there + n}
+        at = at._replace(**ends if is_end else {"start": at.stop - n, "there": at.end - n})
         kind = self._kind(at, edge)
         return Difference(kind, at[:2], at[2:]) if kind and self.looks.at(kind) else None
 
     def _is_sentence_apart(self, at: _Stretch, is_end: bool) -> bool:
         """Return whether another sentence of the document stands there: the words were left out."""
-        there, document = (at.there if is_end else at.end), self.document
-        if not 0 < there < len(document.tokens):
+        here, there = (at.start, at.there) if is_end else (at.stop, at.end)
+        if not 0 < there < len(self.document.tokens):
             return False
-        gaps = [document.around(there, there)]
-        place = at.start if is_end else at.stop
-        ours = self.passage
-        gaps.append(ours.around(place, place) if place else "")
-        is_over = [_SENTENCE_END.search(gap) is not None for gap in gaps]
-        return is_over[0] and not is_over[1]
+        ours = self.passage.around(here, here) if here else ""
+        is_over = _SENTENCE_END.search(self.document.around(there, there)) is not None
+        return is_over and _SENTENCE_END.search(ours) is None
 
 
 def _is_mark(token: str) -> bool:
@@ -1018,15 +972,12 @@ def _number(written: str) -> str:
     if not written.isascii():
         written = "".join(str(decimal(one)) if one.isdecimal() else one for one in written)
     parts = _PARTS.findall(written)
-    if len(parts) == 1:
-        return written.lstrip("0") or "0"
-    mark = written[len(parts[0])]
-    if len(parts) == 2 and mark in ".,":
-        return f"{parts[0].lstrip('0') or '0'}{mark}{parts[1]}"
-    if mark == ":":
-        return ":".join([parts[0].lstrip("0") or "0", *parts[1:]])
-    plain_parts = [part.lstrip("0") or "0" for part in parts]
-    return ("." if len(parts) > 2 else mark.replace("\u2044", "/")).join(plain_parts)
+    mark = written[len(parts[0]) :][:1]
+    is_one = mark == ":" or (len(parts) == 2 and mark in ".,")  # 9:05 and 1.05 keep the zero
+    n = 1 if is_one else len(parts)
+    parts[:n] = [part.lstrip("0") or "0" for part in parts[:n]]
+    is_date = len(parts) > 2 and mark != ":"
+    return ("." if is_date else mark.replace("\u2044", "/")).join(parts)
 
 
 def _are_same_digits(ours: Sequence[str], theirs: Sequence[str]) -> bool:
@@ -1109,11 +1060,6 @@ def _other_hangul(one: str, other: str) -> bool:
 def _misread(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     """Return whether letters of Hangul are the same but for their final consonants."""
     return len(ours) == len(theirs) and all(
-        pair[0] == pair[1]
-        or (
-            min(pair) >= "가"
-            and max(pair) <= "힣"
-            and len({(ord(x) - 0xAC00) // 28 for x in pair}) == 1
-        )
-        for pair in zip(ours, theirs, strict=True)
+        x == y or ("가" <= min(x, y) <= max(x, y) <= "힣" and _jamo(x)[:2] == _jamo(y)[:2])
+        for x, y in zip(ours, theirs, strict=True)
     )

@@ -68,9 +68,6 @@ _LETTERS_PER_WORD = _MIN_RUNS["letters"] / _MIN_RUN
 # How the default is asked for, and how signatures spell it.
 _AUTO = ("auto", ByScript.name)
 
-# Tokenizers whose tokens leave nothing of a text out but what separates them.
-_BY_TEXT = (word_tokens, letter_tokens)
-
 _DIGITS = re.compile(r"\d+")
 # Runs of digits, each with up to four white spaces after the one before.
 _WITH_GAPS = re.compile(r"(?<!\d)\d++(?:\s{1,4}\d++)+")
@@ -129,7 +126,8 @@ class CoverageMatcher(TextMatcher):
             the longer ones, once passage and document lie beside each other: of two words or more
             (one at the ends), of four letters or more. For ground truth that was scanned: words
             that are broken or misread no longer cost their neighbours. The guard looks at such
-            pairs as at others; what was rewritten also needs ``guard="numbers"``.
+            pairs as at others; what was rewritten also needs ``guard="numbers"``. It still accepts,
+            two or three times as often as without, that two words changed places.
         union: If true, an item also counts where the documents complete it together: it is found
             at the first rank up to which they hold, all together, a share of at least
             ``threshold``; what a document that contradicts holds does not count. Right for passages
@@ -384,6 +382,12 @@ class CoverageMatcher(TextMatcher):
         sides = read.tokens, read.names, read.texts, read.by_letters, read.min_run
         return Seams(*sides, is_ranked=is_ranked)
 
+    @property
+    def _is_by_text(self) -> bool:
+        """Whether tokens leave nothing of a text out but what separates them."""
+        is_plain = self.tokenizer in (word_tokens, letter_tokens)
+        return is_plain or isinstance(self.tokenizer, ByScript)
+
     def shares(self, runs: SharedRuns, read: Read) -> tuple[FloatArray, Without | None]:
         """Return how much is covered in each pair that shares a run, and which contradict."""
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
@@ -414,11 +418,11 @@ class CoverageMatcher(TextMatcher):
         as shared from then on.
         """
         truth, document = runs.truths.unit(runs.truth), runs.documents.unit(runs.document)
-        texts, is_by_text = read.texts, self.tokenizer in _BY_TEXT or isinstance(
-            self.tokenizer, ByScript)  # fmt: skip
+        texts = read.texts
         alone = similarity >= _LOOKED_AT
         # What is no longer than a run stands there word for word, perhaps in a longer amount.
         is_short = (runs.sizes[truth] <= read.min_run[truth]) & read.by_letters[truth]
+        is_short[is_short] = [any(map(str.isnumeric, texts[one])) for one in truth[is_short]]
         chosen = np.flatnonzero(alone | self.union)
 
         def pairs() -> Iterator[tuple[int, int, int]]:
@@ -426,7 +430,7 @@ class CoverageMatcher(TextMatcher):
 
         is_new = [one or not is_cut(texts[a], texts[b]) for a, b, one in pairs()]
         chosen = chosen[np.array(is_new, bool)]
-        if is_by_text:
+        if self._is_by_text:
             is_copy = verbatim(read.tokens, truth[chosen], document[chosen]).tolist()
             chosen = chosen[np.array([
                 one or not copy or may_be_marked(texts[a]) or may_be_marked(texts[b])
@@ -435,7 +439,7 @@ class CoverageMatcher(TextMatcher):
         pieces = (~alone[chosen]).tolist()
         found = [self._beside(read, a, b, piece=one)
                  for (a, b, _), one in zip(pairs(), pieces, strict=True)]  # fmt: skip
-        if is_by_text:
+        if self._is_by_text:
             shares = np.array([one.share for one in found], float)
             similarity[chosen] = np.maximum(similarity[chosen], shares)
         others = chosen[np.array([one.difference is not None for one in found], bool)]
@@ -448,26 +452,31 @@ class CoverageMatcher(TextMatcher):
 
     def _beside(self, read: Read, truth: int, document: int, *, piece: bool) -> Beside:
         """Return what a passage and a document are side by side, both by number."""
-        passage, text = read.texts[truth], read.texts[document]
-        by_letters = self._is_by_letters(read, truth)
-        if self._is_turned(read, truth, document):
-            passage, text = text, passage
-        both, run = read.beside(passage, text, by_letters), int(read.min_run[truth])
-        is_short = read.tokens.sizes[truth] <= run
-        if is_short and by_letters and self._looks.numbers and is_end_of_amounts(*both):
+        both, run = self._sides(read, truth, document), int(read.min_run[truth])
+        is_short = read.tokens.sizes[truth] <= run and both[0].by_letters
+        if is_short and self._looks.numbers and is_end_of_amounts(*both):
             return Beside(Difference("number", (0, 1), (0, 1)), 0.0)
         return laid_beside(*both, self._looks, run, piece=piece)
 
+    def _sides(self, read: Read, truth: int, document: int) -> tuple[Reading, Reading]:
+        """Return a passage and a document as the guard reads them; turned, the other way round."""
+        both = read.beside(
+            read.texts[truth], read.texts[document], self._is_by_letters(read, truth)
+        )
+        return both[::-1] if self._is_turned(read, truth, document) else both
+
     def _is_by_letters(self, read: Read, truth: int) -> bool:
         """Return whether the guard reads a passage by letters, whatever the tokenizer."""
-        if self.tokenizer in _BY_TEXT or isinstance(self.tokenizer, ByScript):
+        if self._is_by_text:
             return bool(read.by_letters[truth])
         return ByScript().by_letters([read.texts[truth]])
 
     def _is_turned(self, read: Read, truth: int, document: int) -> bool:
         """Return whether it is asked how much of the document the passage holds."""
-        sizes = read.tokens.sizes[[truth, document]].tolist()
-        return self.direction == "either" and int(read.min_run[document]) <= sizes[1] < sizes[0]
+        if self.direction != "either":
+            return False
+        sizes: list[int] = read.tokens.sizes[[truth, document]].tolist()
+        return int(read.min_run[document]) <= sizes[1] < sizes[0]
 
     def _shared_spans(self, runs: SharedRuns, pairs: IntArray) -> Iterator[list[tuple[int, int]]]:
         """Yield the stretches of documents that are shared, for some pairs."""
@@ -479,14 +488,11 @@ class CoverageMatcher(TextMatcher):
     def _in_blocks(self, runs: SharedRuns, read: Read, pairs: IntArray) -> list[float]:
         """Return how much of passages documents hold in however short stretches, for some pairs."""
         units = runs.truths.unit(runs.truth[pairs]), runs.documents.unit(runs.document[pairs])
-        texts, shares = read.tokens.slices(), []
+        shares = []
         for ours, theirs, shared in zip(
             *(one.tolist() for one in units), self._shared_spans(runs, pairs), strict=True
         ):
-            passage, text = (
-                [*map(read.names.__getitem__, read.tokens.flat[texts[unit]].tolist())]
-                for unit in (ours, theirs)
-            )
+            passage, text = map(read.words, (ours, theirs))
             if self._is_turned(read, ours, theirs):
                 passage, text, shared = text, passage, [(0, len(passage))]
             by_letters = bool(read.by_letters[ours])
@@ -514,15 +520,11 @@ class CoverageMatcher(TextMatcher):
             truth = int(runs.truths.unit(runs.truth[[pair]])[0])
             document = int(runs.documents.unit(runs.document[[pair]])[0])
             found = self._beside(read, truth, document, piece=False).difference
-            by_letters, turned = self._is_by_letters(read, truth), self._is_turned(
-                read, truth, document)  # fmt: skip
-            sides = read.beside(read.texts[truth], read.texts[document], by_letters)
             if found is None:
                 return None
-            if not turned:
-                return in_words(found, *sides)
-            kind, ours, theirs = in_words(found, *sides[::-1])
-            return SaidOtherwise(kind, theirs, ours)
+            kind, ours, theirs = in_words(found, *self._sides(read, truth, document))
+            is_turned = self._is_turned(read, truth, document)
+            return SaidOtherwise(kind, *((theirs, ours) if is_turned else (ours, theirs)))
         return None
 
 
@@ -640,6 +642,10 @@ class Read:
             if key not in self._readings:
                 self._readings[key] = Reading(*key, self._codes)
         return self._readings[passage, by_letters], self._readings[document, by_letters]
+
+    def words(self, text: int) -> list[str]:
+        """Return the tokens of one text."""
+        return [*map(self.names.__getitem__, self.tokens.of(text).tolist())]
 
     def take(self, texts: IntArray) -> Read:
         """Return some of the texts, in the order asked for."""

@@ -44,7 +44,7 @@ COUNTED = re.compile(rf"\b(?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})\
 
 #: Unit -> how it is written behind a number.
 UNITS = {
-    "%p": r"percentage points?|%p",
+    "%p": r"percentage(?: points?)?|%p",
     "%": r"per ?cent|pct|%",
     "km": r"km|kilomet(?:er|re)s?",
     "cm": r"cm|centimet(?:er|re)s?",
@@ -154,6 +154,8 @@ _NUMBER = "|".join(sorted((*CARDINALS, *ORDINALS, *_POWERS), key=len, reverse=Tr
 _MAGNITUDES = "|".join(sorted(_MAGNITUDE, key=len, reverse=True))
 _HOUR = r"(?<![\d:.])([01]?\d|2[0-4])"
 _NAMES = "|".join(sorted(MONTH_OF, key=len, reverse=True))
+#: What there is in all that is rewritten.
+SPELLED = re.compile("[a-z&#№:]")
 REWRITINGS: list[Rewriting] = [
     (re.compile(r"\bwon['’ ]t\b"), "will not"),
     (re.compile(r"\bcan(?:not|['’ ]?t)\b"), "can not"),

@@ -140,6 +140,8 @@ def _date(found: re.Match[str]) -> str:
     return f" {year}.{int(found['m'])}{'.' + str(int(day)) if day else ''} "
 
 
+#: What there is in all that is rewritten.
+SPELLED = re.compile(r"[가-힣]|\d[.\-/:]")
 REWRITINGS: list[Rewriting] = [
     (re.compile(r"(?<![\d.])['’](\d\d)(?=\s?(?:년|학년도|학번))"), r"20\1"),
     *((pattern, _date) for pattern in _DAYS),

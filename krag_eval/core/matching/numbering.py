@@ -67,6 +67,10 @@ class TokenNumbers:
         text = np.repeat(np.arange(len(self)), self.sizes)
         return np.asarray(np.bincount(text[marked], minlength=len(self)), np.int64)
 
+    def of(self, text: int) -> NDArray[np.int32] | IntArray:
+        """Return the tokens of one text."""
+        return self.flat[self._ends[text] - self.sizes[text] : self._ends[text]]
+
     def slices(self) -> list[slice]:
         """Return where each text is found in ``flat``."""
         return [*starmap(slice, pairwise([0, *np.cumsum(self.sizes).tolist()]))]

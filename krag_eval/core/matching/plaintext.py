@@ -110,12 +110,12 @@ _GROUPED = re.compile(
     re.VERBOSE,
 )
 # Soon found, and all but tell that there are numbers in groups.
-_GROUPS_BY = (
-    re.compile(r",\d\d"),
-    re.compile(r"'\d{3}"),
-    re.compile(r"\.\d{3}\.\d{3}"),
-    re.compile("\u2019\\d{3}"),
-)
+_GROUPS_BY = {
+    ",": re.compile(r",\d\d"),
+    "'": re.compile(r"'\d{3}"),
+    ".": re.compile(r"\.\d{3}\.\d{3}"),
+    "\u2019": re.compile("\u2019\\d{3}"),
+}
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 # A day as Korean writes it, 2024. 9. 30., whichever of its spaces are lost.
@@ -125,18 +125,20 @@ _DAY = re.compile(
 
 # Numbers in circles and, of them, those beside another number, with which they make none.
 _CIRCLED = "[\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf]"
-_CIRCLE = re.compile(_CIRCLED)
 _BESIDE_CIRCLE = re.compile(rf"(?<=\d)(?={_CIRCLED})|(?<={_CIRCLED})(?=\d|{_CIRCLED})")
 
+
+_RARE = re.compile(f"[{_RARE_SEPARATORS}]|{_CIRCLED}")
 
 # What stands beside words: how Hanja or Kanji behind it are read, and what numbers a paragraph.
 _READ_AS = re.compile(
     r"[(\uff08](?:(?<=[\uac00-\ud7a3].)[\u3400-\u9fff]+|(?<=[\u3400-\u9fff].)[\u3040-\u30ff]+)[)\uff09]"
 )
-_LIST_MARK = re.compile(
-    r"\n[ \t]*+(?:(?:\(?\d{1,2}\)|\(?[a-z]\)|\(?[가나다라마바사아자차카타파하][.)])[ \t]"
+_LIST_MARK = (
+    r"[ \t]*+(?:(?:\(?\d{1,2}\)|\(?[a-z]\)|\(?[가나다라마바사아자차카타파하][.)])[ \t]"
     r"|[\u2460-\u2473\u3260-\u327b])[ \t]*+(?=[^\W\d_])"
 )
+_AT_START, _IN_LINES = re.compile(_LIST_MARK), re.compile(f"\n{_LIST_MARK}")
 
 
 def plain(text: str) -> str:
@@ -166,9 +168,11 @@ def plain(text: str) -> str:
     'See the [statement of the international bank'
     """
     text = _as_seen(text)
-    if not text.isascii():
+    if not text.isascii() and ("(" in text or "\uff08" in text):
         text = _READ_AS.sub("", text)
-    return _LIST_MARK.sub("\n", f"\n{text}")[1:]
+    if mark := _AT_START.match(text):
+        text = text[mark.end() :]
+    return _IN_LINES.sub("\n", text) if "\n" in text else text
 
 
 def _as_seen(text: str) -> str:
@@ -185,9 +189,13 @@ def _as_seen(text: str) -> str:
             text = pair.sub(_unmarked, text)
     if "&" in text:
         text = _ENTITY.sub(_decoded, text)
-    if not text.isascii() and _CIRCLE.search(text):
+    is_rare = not text.isascii() and _RARE.search(text) is not None
+    if is_rare:
         text = _BESIDE_CIRCLE.sub(" ", text)
-    return _with_whole_numbers(_with_whole_words(text))
+    text = _with_whole_words(text)
+    if is_rare or any(by in text and hint.search(text) for by, hint in _GROUPS_BY.items()):
+        text = _GROUPED.sub(lambda groups: "".join(filter(str.isdigit, groups[0])), text)
+    return text
 
 
 def numbers_in(text: str) -> list[str]:
@@ -263,13 +271,4 @@ def _with_whole_words(text: str) -> str:
     for hyphen, pattern in _HYPHENATED.items():
         if hyphen in text:
             text = pattern.sub(lambda one: one[1] if one[1].islower() else one[0], text)
-    return text
-
-
-def _with_whole_numbers(text: str) -> str:
-    """Join the groups of digits that make one number."""
-    if any(hint.search(text) for hint in _GROUPS_BY) or (
-        not text.isascii() and any(map(text.__contains__, _RARE_SEPARATORS))
-    ):
-        text = _GROUPED.sub(lambda groups: "".join(filter(str.isdigit, groups[0])), text)
     return text

@@ -24,7 +24,7 @@ _UNITS = {
 _NAMES = [*_UNITS]
 _UNIT = re.compile(rf"(?<=\d)\s*(?:{'|'.join(f'({one})' for one in _UNITS.values())})")
 _CURRENCY_BEFORE = re.compile(r"(?:us ?)?([$€£¥₩])\s?(-?\d+(?:\.\d+)?)")
-_REWRITINGS = [*english.REWRITINGS, *korean.REWRITINGS]
+_REWRITINGS = (english.SPELLED, english.REWRITINGS), (korean.SPELLED, korean.REWRITINGS)
 _SPACE = re.compile(r"(?<!\d)[^\w.:%]+|[^\w.:%]+(?!\d)|(?<!\d)[.:]|[.:](?!\d)")
 # 2.50 is 2.5, and 3.0 is 3; 2024.1.10 has no decimals.
 _DECIMALS = re.compile(r"(?<![\d.])(\d+)(?:\.0+|(\.\d*?[1-9])0+)(?![\d.])")
@@ -109,8 +109,9 @@ def _without_spaces(text: str) -> str:
 @lru_cache(1 << 12)
 def _canonical(text: str) -> str:
     """Return a short text as all its spellings are written, units in angle brackets."""
-    for pattern, written in _REWRITINGS:
-        text = pattern.sub(written, text)
+    for spelled, rewritings in _REWRITINGS:
+        for pattern, written in rewritings if spelled.search(text) else ():
+            text = pattern.sub(written, text)
     text = _CURRENCY_BEFORE.sub(lambda found: f"{found[2]} <{CURRENCIES[found[1]]}> ", text)
     text = _UNIT.sub(lambda found: f" <{_NAMES[(found.lastindex or 1) - 1]}> ", text)
     return _DECIMALS.sub(r"\1\2", text)

@@ -115,11 +115,12 @@ _UNSPACED_LETTER = re.compile(_UNSPACED)
 _SPACELESS = re.compile(
     "[\u1100-\u11ff\u3131-\u318c\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uff66-\uff9d\uffa1-\uffdc"
     + _UNSPACED[1:]
+    + "+"
 )
 # Superscripts, fractions and numbers in circles are no letters of any script.
-_LETTER = re.compile(
+_LETTERS = re.compile(
     r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070\u2074-\u2079\u2080-\u2089\u2150-\u215f"
-    r"\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]"
+    r"\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf]+"
 )
 
 # Korean notices write the vowel ㆍ for a middle dot. In old Hangul it follows a consonant.
@@ -174,8 +175,10 @@ def letter_tokens(text: str) -> list[str]:
     >>> letter_tokens("1,000원"), letter_tokens("ㅇ 교육ㆍ문화")
     (['1000', '1000', '1000', '1000', '원'], ['교', '육', '문', '화'])
     """
-    tokens: list[str] = []
     words = _folded_words(plain(text), apart=False) or unicode_tokens(text)
+    if (letters := "".join(words)).isalpha():
+        return [*letters]
+    tokens: list[str] = []
     for word in words:
         if word.isalpha():
             tokens += word
@@ -471,8 +474,10 @@ class ByScript:
     @staticmethod
     def counts(text: str) -> tuple[int, int]:
         """Return how many letters of a text are of those scripts, and how many there are."""
-        text = _MIDDLE_DOT.sub(" ", plain(text))
-        return len(_SPACELESS.findall(text)), len(_LETTER.findall(text))
+        text = plain(text)
+        if "\u318d" in text or "\u119e" in text:
+            text = _MIDDLE_DOT.sub(" ", text)
+        return sum(map(len, _SPACELESS.findall(text))), sum(map(len, _LETTERS.findall(text)))
 
 
 def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:

@@ -356,6 +356,45 @@ def test_a_unit_may_have_several_names(text, units):
         assert accepts(text.format(one), text.format(other), threshold=0.5)
 
 
+UNITS = {
+    "en": ("million", "billion", "percent", "days", "hours", "km", "mg"),
+    "ko": ("만", "억", "%", "명", "가구", "개월", "시간", " percentage points"),
+}
+BEHIND = {"en": " in 2022 and 6 {} in 2021", "ko": " 안에 모두 마치고 회원에게 알렸다"}
+
+
+@pytest.mark.parametrize("language", UNITS)
+@pytest.mark.parametrize("ends", ["the passage", "neither"])
+def test_a_number_that_both_share_may_have_another_unit(language, ends):
+    """However long it is, and though the chunk says the passage's own one later on."""
+    text = spellings.AROUND[language].split("{}")[0]
+    for one, other in permutations(UNITS[language], 2):
+        space = " " * (language == "en")
+        here, there = (f"{text}7{space}{unit}" for unit in (one, other))
+        behind = BEHIND[language].format(one)
+        passage = here if ends == "the passage" else here + behind
+        other_one, same = (f"Before. {said}{behind} And more." for said in (there, here))
+        assert not accepts(passage, other_one, threshold=0.5), (one, other)
+        assert accepts(passage, same, threshold=0.5), one
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk"),
+    [
+        ("선정된 사람에게는 빠짐없이 매월 20만", "선정된 사람에게는 빠짐없이 매월 20맠 웦씩"),
+        ("선정된 사람에게는 빠짐없이 매월 20만", "선정된 사람에게는 빠짐없이 매월 20 - 7 -만 원"),
+        ("the fund of the company stood at 12 million", "the fund of the company stood at 12 mil "
+         "lion on the last day"),
+        ("the road to the old town is altogether 5 km", "the road to the old town is altogether "
+         "5 kilometers long"),
+        ("회사는 늦어진 날마다 체납액의 0.05%에 해당하는 연체료를 청구한다", "회사는 늦어진날마다 "
+         "체납액의0\n.05%에 해당하는 연체료를 청구한다. 그 뒤에는"),
+    ],
+)  # fmt: skip
+def test_what_was_misread_or_broken_is_no_other_unit(passage, chunk):
+    assert accepts(passage, chunk, threshold=0.5)
+
+
 @pytest.mark.parametrize("language", spellings.AROUND)
 def test_one_thing_in_two_spellings_is_the_same(language):
     """In both directions; none is another text."""
