@@ -74,6 +74,7 @@ def test_the_methods_of_a_retriever_are_passed():
     assert ranks(result) == [1, 1, 1 / 2]
 
 
+@pytest.mark.needs("formats")
 def test_llama_indexs_own_questions(tmp_path):
     """What EmbeddingQAFinetuneDataset saves needs no option: its ids are compared."""
     content = {

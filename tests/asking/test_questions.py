@@ -71,6 +71,7 @@ DATA_SETS = {
 }  # fmt: skip
 
 
+@pytest.mark.needs("formats")
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_the_shapes_of_a_data_set(name):
     """By hand: the first document answers the first question, the second the second."""

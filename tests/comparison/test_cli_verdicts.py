@@ -212,6 +212,7 @@ def test_the_name_of_a_slice_is_text_in_xml():
     assert found == {"mrr@5": "failure", 'mrr@5 a<b>&"\\x1b\\x00\\ufffe': "failure"}
 
 
+@pytest.mark.needs("auditing", "reanchoring")
 def test_other_verdicts_have_the_same_formats():
     """Of floors and of ground truth; without a condition there is no verdict to format."""
     written("golden.jsonl", [{"question": "a?", "actual": ["x", "y"]}])

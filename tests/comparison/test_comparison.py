@@ -311,6 +311,7 @@ def test_finding_nothing_is_not_better():
     assert [row.p_share_holm, row.p_holm] == holm([row.p_share, row.p_permutation])
 
 
+@pytest.mark.needs("report")
 @pytest.mark.parametrize("more", [1, 20])
 def test_finding_more_does_not_excuse_ranking_all_lower(more, tmp_path):
     """60 go from rank 1 to 10 while some more are found: worse, and its page says so too."""
@@ -606,6 +607,7 @@ def test_what_the_matcher_looks_at_may_not_differ(first, second, matcher, may_di
     refused(*results, "ground truth: 0")
 
 
+@pytest.mark.needs("matchers")
 def test_the_same_documents_have_one_digest_under_all_settings():
     """Of what they are; what the matcher looks at comes after it."""
     items = [document("a", "1"), document("b", "2")]
