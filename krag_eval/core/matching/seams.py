@@ -354,9 +354,9 @@ class Seams:
         edge, inner = (self._token(theirs, one, from_end=from_end) for one in (0, 1))
         same, before = (self._token(ours, one, from_end=not from_end)
                         for one in (at, max(at - 1, 0)))  # fmt: skip
-        is_rest = ~self.by_letters[ours] & ((inner == before) | (at < _RESTS))
+        is_number = np.array([self.names[token].isdecimal() for token in edge.tolist()], np.bool_)
+        fits = (edge == same) | is_number | (~self.by_letters[ours] & (inner == before))
         is_there = np.minimum(self.tokens.sizes[ours], self.tokens.sizes[theirs]) > at
-        fits = (edge == same) | is_rest | np.isin(edge, self.tokens.amounts)
         return np.asarray(is_there & fits)
 
     def _halve(self, ours: IntArray, theirs: IntArray, *, from_end: bool) -> BoolArray:
