@@ -310,10 +310,9 @@ class Seams:
             truth = np.repeat(asked[part], n_each[part])
             document = ranges(documents.of_query[query[part]], n_each[part])
             ours, theirs = truths.unit(truth), documents.unit(document)
-            # Of a word in two halves, any document may have the outer one.
             first, last = (
                 self._meet(ours, theirs, from_end=from_end)
-                | np.isin(truth, truth[self._goes_on(ours, theirs, from_end=from_end)])
+                | self._halve(ours, theirs, from_end=from_end)
                 for from_end in (True, False)
             )
             is_tiny = self.tokens.sizes[theirs] < self.min_run[ours] + 2 * _RESTS
@@ -355,17 +354,31 @@ class Seams:
         edge, inner = (self._token(theirs, one, from_end=from_end) for one in (0, 1))
         same, before = (self._token(ours, one, from_end=not from_end)
                         for one in (at, max(at - 1, 0)))  # fmt: skip
-        is_rest = ~self.by_letters[ours] & ((inner == before) | (at < _RESTS))
+        is_number = np.array([self.names[token].isdecimal() for token in edge.tolist()], np.bool_)
+        fits = (edge == same) | is_number | (~self.by_letters[ours] & (inner == before))
         is_there = np.minimum(self.tokens.sizes[ours], self.tokens.sizes[theirs]) > at
-        fits = (edge == same) | is_rest | np.isin(edge, self.tokens.amounts)
         return np.asarray(is_there & fits)
 
-    def _goes_on(self, ours: IntArray, theirs: IntArray, *, from_end: bool) -> BoolArray:
-        """Return which documents go on with a text behind half of its outermost word."""
+    def _halve(self, ours: IntArray, theirs: IntArray, *, from_end: bool) -> BoolArray:
+        """Return which documents may have the outer half of a text's outermost word.
+
+        Only where another one goes on with the text behind the other half.
+        """
         behind, second = (self._token(theirs, at, from_end=not from_end) for at in (1, 2))
         inner, third = (self._token(ours, at, from_end=not from_end) for at in (1, 2))
         fits = (second == third) | (self.tokens.sizes[theirs] <= 3)
-        return np.asarray(~self.by_letters[ours] & (behind == inner) & fits)
+        goes_on = ~self.by_letters[ours] & (behind == inner) & fits
+        rows = np.flatnonzero(np.isin(ours, ours[goes_on]))
+        words = self._token(ours[rows], 0, from_end=not from_end)
+        halves = self._token(theirs[rows], 0, from_end=from_end)
+        has_half, begins = (
+            np.zeros(len(ours), np.bool_),
+            str.startswith if from_end else str.endswith,
+        )
+        for row, word, half in zip(rows.tolist(), words.tolist(), halves.tolist(), strict=True):
+            name = self.names[half]
+            has_half[row] = name.isdecimal() or begins(self.names[word], name)
+        return has_half
 
     def _token(self, texts: IntArray, at: int, *, from_end: bool) -> IntArray:
         """Return a token of each text, counted from one of its ends; -1 if there is none."""
