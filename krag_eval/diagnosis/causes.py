@@ -40,6 +40,7 @@ from krag_eval.core import (
     _,
     clipped,
     errors,
+    fitted,
     id_of,
     is_blank,
     letter_tokens,
@@ -60,7 +61,6 @@ from krag_eval.core.matching.spans import SpanMatcher, span_of
 from krag_eval.core.matching.tokenizers import word_tokens
 from krag_eval.core.results.evidence import Evidence, Texts
 from krag_eval.core.scoring.relevance import Relevance, RelevanceTogether
-from krag_eval.core.text import Excerpt, agreement, fitted
 from krag_eval.diagnosis import diagnosis
 from krag_eval.diagnosis.diagnosis import DiagnosedItem, Diagnosis, ForeignIndex, LookedUp
 
@@ -682,9 +682,7 @@ class _Case:
             told[place] = {"looked_for": fitted(passage, _WIDTH)}
             chunk = by_words.get(place, best[place])
             if chunk is not None:
-                text = Excerpt.of(text_of(self.index.documents[chunk]), whole=True)
-                around = replace(text, spans=agreement(text.text, passage)).clipped(_WIDTH)
-                near = "".join(part for part, _marked in around)
+                near = fitted(text_of(self.index.documents[chunk]), _WIDTH)
                 told[place] |= {"nearest_chunk": chunk, "nearest_text": near}
         return told
 

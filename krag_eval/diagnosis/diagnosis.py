@@ -92,7 +92,7 @@ class DiagnosedItem:
         passage_says, chunk_says: What each of the two has there, as it is compared.
         looked_for: How the passage begins, if it is not in the index.
         nearest_chunk: Position of the chunk that has most of it then, or most of its words.
-        nearest_text: What that chunk says, around what it has of the passage.
+        nearest_text: How that chunk begins.
     """
 
     query: str | int
