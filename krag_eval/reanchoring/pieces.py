@@ -233,10 +233,23 @@ def _joined(texts: Sequence[str], space: str, least: int) -> str:
     """Return texts as one, without what ends one and begins the next."""
     joined = ""
     for text in texts:
-        sizes = range(min(len(joined), len(text)), least - 1, -1)
-        shared = next((size for size in sizes if joined.endswith(text[:size])), 0)
+        shared = _shared(joined, text, least)
         joined += text[shared:] if shared or not joined else f"{space}{text}"
     return joined
+
+
+def _shared(text: str, following: str, least: int) -> int:
+    """Return how many letters end one text and begin the next, if they are so many at least.
+
+    >>> _shared("one two", "two three", 1), _shared("one two", "two three", 4)
+    (3, 0)
+    """
+    begin, at = following[:least], max(len(text) - len(following), 0)
+    while len(begin) == least and (at := text.find(begin, at)) >= 0:
+        if following.startswith(text[at:]):
+            return len(text) - at
+        at += 1
+    return 0
 
 
 def _places(ours: str, chunk: str) -> Iterator[int]:
