@@ -40,6 +40,7 @@ from krag_eval.loading.table import (
     NoteOnSettings,
     OfRun,
     Query,
+    asked_again,
     check_ids_alone,
     listed,
     own_truth_note,
@@ -127,6 +128,20 @@ class Side(ABC):
                     problem, "give each query once, by an id of its own"
                 )
         return first
+
+    def check_once(self, texts: Sequence[int]) -> None:
+        """Refuse a query that comes again, of those with one retrieved text, by their places.
+
+        Raises:
+            DatasetError: As :func:`~krag_eval.loading.table.check_once`.
+        """
+        if len(texts) and _LABEL in self.keys:
+            _, first, of_each = np.unique(
+                self.of_kind(_LABEL), return_index=True, return_inverse=True
+            )
+            again = [at for at in texts if first[of_each[at]] != at]
+            if again:
+                raise asked_again(self.query(again[0]))
 
     def check_questions(self, other: Side) -> None:
         """Refuse queries without questions, where these or the others lack ids as well."""

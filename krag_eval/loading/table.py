@@ -22,6 +22,7 @@ from krag_eval.core import (
     N_,
     Advice,
     Conventions,
+    DatasetError,
     DocumentLike,
     Fix,
     InvalidInput,
@@ -1369,10 +1370,15 @@ def check_once(queries: Iterable[Query]) -> None:
     seen: set[Any] = set()
     for one in queries:
         if one.is_text and one.label is not None and one.label in seen:
-            problem = f"asks {clipped(one.label)} again, with one retrieved document in each row"
-            fix = Advice("{} makes the rows of a question one query", cells="text")
-            raise one.place.error(problem, fix)
+            raise asked_again(one)
         seen.add(one.label)
+
+
+def asked_again(query: Query) -> DatasetError:
+    """Return the refusal of a query with one retrieved text whose question came before."""
+    problem = f"asks {clipped(query.label)} again, with one retrieved document in each row"
+    fix = Advice("{} makes the rows of a question one query", cells="text")
+    return query.place.error(problem, fix)
 
 
 def _labels(queries: Sequence[Query], name: str, field: str) -> list[str | int]:

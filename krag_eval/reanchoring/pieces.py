@@ -191,11 +191,35 @@ class ChunkEnds:
         several = list[Piece]()
         for chunk in chunks:
             spans = agreement(text.text, self.texts[chunk], by_letters=by_letters)
-            several += [Piece(text.at(start), text.at(stop), chunk) for start, stop in spans]
+            own_spans = (Piece(text.at(start), text.at(stop), chunk) for start, stop in spans)
+            several += [part for one in own_spans for part in self._apart(text, one, by_letters)]
         if several:
             own = {one: self._chunks[one] for one in chunks}
             several += [*_at_cuts(text, own, several, by_letters=by_letters)]
         return self._chosen(text, sorted(several))
+
+    def _apart(self, text: Solid, piece: Piece, by_letters: bool) -> list[Piece]:
+        """Return the parts of a stretch that its chunk may have in several places, and not in one.
+
+        A stretch that the chunk spells otherwise stays whole.
+        """
+        chunk, ours = _letters(self._chunks[piece.chunk]), text.characters
+        if _letters(ours[piece.start : piece.stop]) in chunk:
+            return [piece]
+        tokens = (_LETTER if by_letters else _WORD).finditer(text.text)
+        places = [(text.at(one.start()), text.at(one.end())) for one in tokens]
+        places = [one for one in places if piece.start <= one[0] < piece.stop]
+        parts = list[Piece]()
+        while places:
+            begin = places[0][0]
+            n = bisect_left(
+                places, True, key=lambda place: _letters(ours[begin : place[1]]) not in chunk
+            )
+            if not n:
+                return [piece]
+            parts.append(Piece(begin, places[n - 1][1], piece.chunk))
+            places = places[n:]
+        return parts
 
     def _chosen(self, text: Solid, pieces: Sequence[Piece]) -> list[Piece]:
         """Return as few pieces as it takes, in order, of which none has what another one has."""
@@ -212,6 +236,11 @@ class ChunkEnds:
             found.append(piece)
             at = piece.stop
         return found
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return "".join(filter(str.isalnum, text))
 
 
 def groups_of(chunks: Iterable[int]) -> list[list[int]]:

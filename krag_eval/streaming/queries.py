@@ -511,8 +511,10 @@ class _Looked(Side):
         """Yield all queries, and note what joins them and how they are evaluated."""
         roles, name, matcher = self.files.fields.roles, self.name, None
         grading = Grading()
-        n_unnamed, where = 0, ""
+        n_unnamed, where, texts = 0, "", array("q")
         for query, *_ in self.files.queries(tags=self.tags):
+            if query.is_text:
+                texts.append(self.n_queries)
             for one in (one for one in _LISTS if getattr(query, one) is not None):
                 self.lists.setdefault(one, array("q")).append(self.n_queries)
             if query.label is None:
@@ -524,6 +526,7 @@ class _Looked(Side):
             grading.add(query.actual)
             self.add(query)
             yield query
+        self.check_once(texts)
         matcher = matcher_of(roles, name, []) if matcher is None else matcher
         graded = self.files._told_grades(grading, self.defaults)
         self.settings = self.defaults
