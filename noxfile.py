@@ -147,6 +147,6 @@ def rooms(session: nox.Session) -> None:
 #: Rooms whose tests are run without those that they do not declare. The shell has the commands of
 #: all; of the others the import of what is left is tried.
 ALONE = (
-    "core", "asking", "auditing", "comparison", "datasets", "diagnosis", "formats", "history",
+    "core", "asking", "auditing", "comparison", "datasets", "diagnosis", "history",
     "intervals", "lab",
 )  # fmt: skip
