@@ -104,7 +104,7 @@ def test_options_that_there_are_are_passed_on(tmp_path):
         assert result.settings["no_ground_truth"] == "skip"
 
 
-def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path):
+def test_a_new_option_is_one_field_and_an_argument_that_the_constructor_hands_on(tmp_path):
     """Python, shell, stream, retriever, sweep and compat know it; so do signature and file."""
     shutil.copytree(Path(krag_eval.__file__).parent, tmp_path / "krag_eval")
     _insert(
@@ -117,6 +117,11 @@ def test_a_new_option_is_one_field_and_a_word_in_the_signature(tmp_path):
         tmp_path / "krag_eval" / "core" / "evaluator.py",
         "        score_cutoff: float | None = None,\n    ) -> None:",
         "        mood: str = 'grim',\n",
+    )
+    _insert(
+        tmp_path / "krag_eval" / "core" / "evaluator.py",
+        "            score_cutoff=score_cutoff,\n",
+        "            mood=mood,\n",
     )
     (tmp_path / "queries.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")
     (tmp_path / "proof.py").write_text(PROOF, encoding="utf-8")

@@ -269,7 +269,8 @@ def test_words_treat_every_character_as_defined():
     assert [one for one in texts if word_tokens(one) != folded_words_by_definition(one)] == []
 
 
-@given(st.text(st.characters(max_codepoint=127, exclude_characters="<&*`~[]-,.'")))
+# Brackets and points may close what numbers a line.
+@given(st.text(st.characters(max_codepoint=127, exclude_characters="<&*`~[]-,.')")))
 @settings(max_examples=trials(200))
 def test_words_of_ascii_text_without_markup_are_those_of_unicode(text):
     assert word_tokens(text) == unicode_tokens(text)
