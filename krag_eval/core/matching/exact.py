@@ -101,9 +101,14 @@ class ExactTextMatcher(KeyMatcher):
             return None
         return _folded(text, self.case_sensitive, self.fold_whitespace)
 
+    def own_keys(self, texts: Sequence[str]) -> bool:
+        """Tell whether nothing is to be folded and no text needs normalising."""
+        plain = self.case_sensitive and not self.fold_whitespace
+        return plain and all(map(str.isascii, texts))
+
     def _has_own_keys(self, queries: QuerySet, side: int) -> bool:
-        is_folded = self.fold_whitespace or not self.case_sensitive
-        return not is_folded and _is_composed(queries, side)
+        is_ours = type(self).own_keys is ExactTextMatcher.own_keys and self.own_keys([])
+        return (is_ours and _is_composed(queries, side)) or super()._has_own_keys(queries, side)
 
 
 class ContainsMatcher(TextMatcher):
@@ -201,8 +206,13 @@ class IdMatcher(KeyMatcher):
             raise refused(where, "has no id, and the id matcher needs one on every document", fix)
         return identity
 
+    def own_keys(self, texts: Sequence[str]) -> bool:
+        """Tell whether texts, which stand for their own ids, need no normalising."""
+        return all(map(str.isascii, texts))
+
     def _has_own_keys(self, queries: QuerySet, side: int) -> bool:
-        return _is_composed(queries, side)
+        is_ours = type(self).own_keys is IdMatcher.own_keys
+        return (is_ours and _is_composed(queries, side)) or super()._has_own_keys(queries, side)
 
     def match(self, queries: QuerySet) -> Matches:
         """Join the ids of each query; warn of ids that only Unicode's forms tell apart."""
@@ -265,7 +275,7 @@ class MetadataMatcher(KeyMatcher):
 def _n_in_other_form(queries: QuerySet, matches: Matches) -> int:
     """Count items that match documents by ids of which none is written as their own."""
     documents_of = queries.predicted.elements
-    if all(queries.texts_only) and _is_composed(queries, 0) and _is_composed(queries, 1):
+    if all(queries.texts_only) and _is_composed(queries, 1):
         return 0
     items = [*chain.from_iterable(queries.alternatives())]
     starts = np.cumsum(queries.n_predicted) - queries.n_predicted
@@ -279,16 +289,15 @@ def _n_in_other_form(queries: QuerySet, matches: Matches) -> int:
 
 
 def _is_composed(queries: QuerySet, side: int) -> bool:
-    """Tell whether Unicode's NFC is known to change no text of a side that could match.
+    """Tell whether no retrieved text needs normalising, without a look at any of them.
 
-    Retrieved texts are many. They are not looked at where ground truth is of ASCII alone and has
-    none of the letters that NFC makes of others: such a text is equal to nothing but itself.
+    They are many. Where ground truth is of ASCII alone and has none of the letters that NFC makes
+    of others, each of its texts is equal to nothing but itself.
     """
-    if side == 1 and queries.texts_only[0]:
-        wanted = "".join(queries.actual.elements)
-        if wanted.isascii() and not any(letter in wanted for letter in _COMPOSED):
-            return True
-    return all(map(str.isascii, (queries.actual, queries.predicted)[side].elements))
+    if side == 0 or not queries.texts_only[0]:
+        return False
+    ground_truth = "".join(queries.actual.elements)
+    return ground_truth.isascii() and not any(letter in ground_truth for letter in _COMPOSED)
 
 
 def _compared(keys: Sequence[str], document: DocumentLike) -> list[Any]:

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 from krag_eval import (
+    ExactTextMatcher,
     IdMatcher,
     MetadataMatcher,
     OfflineRetrievalEvaluator,
@@ -146,6 +147,21 @@ def test_characters_that_are_ascii_in_composed_form_are_equal_to_it(matcher, wan
     evaluator = OfflineRetrievalEvaluator([[wanted]], [["other", retrieved]], matcher=matcher)
     recall, _messages = said(lambda: evaluator.calculate_recall(2))
     assert recall["macro_recall"] == 1
+
+
+@pytest.mark.parametrize("base", [IdMatcher, ExactTextMatcher])
+def test_keys_of_a_subclass_are_read_where_it_says_so(base):
+    """It says that texts are not their own keys, and its key is compared, whatever they hold."""
+
+    class Folded(base):
+        def key(self, document, where="document"):
+            return document.casefold()
+
+        def own_keys(self, texts):
+            return False
+
+    evaluator = OfflineRetrievalEvaluator([["doc1"]], [["other", "DOC1"]], matcher=Folded())
+    assert evaluator.calculate_recall(2)["macro_recall"] == 1
 
 
 def test_ids_are_saved_as_they_are_written(tmp_path):
