@@ -487,6 +487,12 @@ def letters(text):
         ("Loans last 21 days. Fines are due, then. No card is lent",
          ("Loans last 21 days", "Fines are due", "then. No card is lent"),
          [("Loans last 21 days.", "0"), ("Fines are due,", "1"), ("then. No card is lent", "2")]),
+        # Of two runs of letters that meet in the passage, the chunk has each, and not both in one.
+        ("print(versions.rows[1].concerns)\n청크 0, 2(0부터 셈)의 내용이",
+         ("(versions.rows)\n36\n>>> print(versions.ro",
+          "ersions.rows[1].concerns)\n청크 0, 2(0부터 셈)", ", 2(0부터 셈)의 내용이 다름"),
+         [("print(versions.ro", "0"), ("ws[1].concerns)\n청크 0, 2(0부터 셈", "1"),
+          (")의 내용이", "2")]),
     ],
 )  # fmt: skip
 def test_what_each_piece_is(passage, chunks, pieces):

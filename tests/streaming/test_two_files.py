@@ -77,6 +77,18 @@ def streamed(golden, run, **options):
     return result, result.notes
 
 
+@pytest.mark.parametrize("evaluate", [in_memory, streamed])
+@pytest.mark.parametrize("side", ["golden", "run"])
+def test_a_question_that_comes_again_with_one_text_in_each_row_is_refused(tmp_path, evaluate, side):
+    """Also where both rows are the same: they may be a long table of one document in each row."""
+    row = {"question": "When?", "actual": ["a"] if side == "run" else "a", "predicted": "a"}
+    rows = {"golden": [row], "run": [row], side: [row, row]}
+    paths = [written(tmp_path / f"{name}.jsonl", rows[name]) for name in ("golden", "run")]
+    with pytest.raises(DatasetError) as refused:
+        evaluate(*paths)
+    assert (refused.value.place.name, refused.value.place.line) == (str(paths[side == "run"]), 2)
+
+
 @pytest.mark.parametrize("size", [1, 4, None])
 @pytest.mark.parametrize("names", [("g.jsonl", "r.jsonl"), ("g.csv", "r.parquet"),
                                    ("g.parquet", "r.jsonl.gz")])  # fmt: skip
